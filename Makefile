@@ -107,9 +107,9 @@ fuzz: venv  ## random system calls, bare-metal images, accesses to devices, then
 	$(BIN)/python tests/fuzz $(SECONDS) --devices
 	$(BIN)/python tests/fuzz $(SECONDS) --checkpoints
 
-kernels: venv  ## Debian's amd64 kernels on the board pc, those that every test run leaves out
+kernels: venv  ## Debian's kernels on the boards: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
-		tests/interop/test_perf_on_a_pc.py
+		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py
 
 INPUTS := 20000
 

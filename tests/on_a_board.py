@@ -25,6 +25,7 @@ class Board:
     pmu: str = ""  # instead of the core's
     options: tuple[str | Path, ...] = ()  # of the command, more of them
     parameters: str = ""  # of the kernel, more of them
+    timeout_s: int = TIMEOUT_S
 
     def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
         """The console's lines but the kernel's. busybox has the script's commands; `files` are in its root besides."""
@@ -35,7 +36,7 @@ class Board:
             + (["--pmu", self.pmu] if self.pmu else [])
             + [*self.options, "--initrd", initrd, "--append", f"console=ttyAMA0 quiet {self.parameters}".strip()]
             + [debian_kernel.kernel(self.release)],
-            capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=self.timeout_s, env=ENVIRONMENT, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")
         lines = done.stdout.decode().splitlines()

@@ -396,7 +396,7 @@ class Core:
         """x86_64, after INTERRUPT: an external interrupt of that vector."""
     def raise_nmi(self) -> None:
         """x86_64: a non-maskable interrupt, which is taken at once, or after the one that is being handled."""
-    def set_watchpoints(self, watchpoints: Sequence[tuple[int, int, int, int, int, bool]]) -> None:
+    def set_watchpoints(self, watchpoints: Sequence[tuple[int, int, int, int, int, bool, int]]) -> None:
         """From now on these, 64 at most: (address, bytes, accesses, levels, taken_from, maskable). Between two runs.
 
         A run stops with WATCHPOINT before an access of that kind (1 read, 2 write) to one of the bytes; `fault_address`

@@ -64,6 +64,7 @@ class TrapKind(IntEnum):
     OUT = 10
     INS = 11
     OUTS = 12
+    DEBUG_REGISTERS = 13  # x86: what breaks has changed
 
 
 class Gear(IntEnum):

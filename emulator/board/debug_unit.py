@@ -38,7 +38,6 @@ Take = Callable[[int, int | None], None]
 class DebugUnit:
     """Of one CPU. emulator.board.stops.Stops."""
 
-    watches = True
     kept = "_control", "_locked", "_double_locked", "_values", "_controls"
 
     def __init__(self, cpu: Cpu, tables: GuestPageTables, take: Take, message: Callable[[str], None]) -> None:
@@ -183,9 +182,9 @@ class DebugUnit:
         """Those of the guest first."""
         self._core.set_watchpoints(
             [
-                *((each.address, each.size, each.accesses, each.levels, self._taken_from, True)
+                *((each.address, each.size, each.accesses, each.levels, self._taken_from, True, -1)
                   for each in self._watchpoints),
-                *((each.address, each.size, each.accesses, each.levels, EVERYONE, False) for each in self._outside),
+                *((each.address, each.size, each.accesses, each.levels, EVERYONE, False, -1) for each in self._outside),
             ]
         )  # fmt: skip
 

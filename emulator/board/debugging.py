@@ -29,7 +29,7 @@ class Why(Enum):
 
     START = "nothing has been executed"
     BREAKPOINT = "at a breakpoint"
-    WATCHPOINT = "before an access to what is watched"
+    WATCHPOINT = "at an access to what is watched"
     STEP = "an instruction has been executed"
     ASKED = "the debugger has asked for it"
 

@@ -41,5 +41,7 @@ def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
         hardware.memory.load_state(state.memory)
         for cpu, core in zip(hardware.cpus, state.cores, strict=True):
             cpu.core.load_state(core)
+        for each in board.cpus:
+            each.debug.apply()  # x86's debug registers are the core's
     except ValueError as problem:
         raise WrongState(str(problem)) from None

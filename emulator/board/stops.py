@@ -33,8 +33,6 @@ class Place:
 class Stops(Protocol):
     """Of one CPU."""
 
-    watches: bool  # whether there are watchpoints at all
-
     @property
     def pc(self) -> int:
         """The virtual address of the next instruction."""

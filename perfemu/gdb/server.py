@@ -102,7 +102,7 @@ class GdbServer:
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         assert self.debugged is not None, "there is a board before it runs"
         self._connection = Connection(stream)
-        self._stub = GdbStub(self.debugged, self._connection, self._tell)
+        self._stub = GdbStub(self.debugged, self._connection)
         self._waits = False
 
     def _converse(self, stop: Stop) -> None:

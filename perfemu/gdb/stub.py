@@ -25,7 +25,6 @@ MOST_BREAKPOINTS, MOST_WATCHPOINTS = 10_000, 32
 ADDRESS = (1 << 64) - 1
 SUPPORTED = b"PacketSize=%x;qXfer:features:read+;vContSupported+;QStartNoAckMode+;swbreak+;hwbreak+" % PACKET_BYTES
 WATCHES = {2: (2, b"watch"), 3: (1, b"rwatch"), 4: (3, b"awatch")}  # Z's type -> (accesses, stop reason)
-NO_WATCHPOINTS = "gdb: watchpoints are not modelled on x86-64: 'set can-use-hw-watchpoints 0' has GDB step and compare"
 HELP = """\
 monitor info: each CPU: where it is, its level, what it has executed, its cycles
 monitor exceptions: the last ones that instructions of each CPU have made
@@ -49,11 +48,9 @@ class Gone(Exception):
 class GdbStub:
     """One debugger's session, as long as it is connected."""
 
-    def __init__(self, debugged: Debugged[Any], connection: Connection, tell: Callable[[str], None]) -> None:
-        """`tell`: lines for the user."""
+    def __init__(self, debugged: Debugged[Any], connection: Connection) -> None:
         self._debugged = debugged
         self._target = TARGETS[debugged.cpus[0].cpu.isa]
-        self._tell = tell
         self._connection = connection
         self._cpu = 0  # of `g`, `m` and the like
         self._stop = Stop(0, Why.START)
@@ -207,9 +204,6 @@ class GdbStub:
         kind, address, size = _place(rest)
         if kind in WATCHES:
             accesses, _ = WATCHES[kind]
-            if not self._debugged.cpus[0].debug.watches:
-                self._tell(NO_WATCHPOINTS)
-                raise Refused
             if not 0 < size <= MOST_MEMORY_BYTES or len(self._watches) >= MOST_WATCHPOINTS:
                 raise Refused
             self._watches[kind, address, size] = Watched(address, size, accesses)

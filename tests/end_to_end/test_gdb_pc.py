@@ -14,6 +14,7 @@ import pytest
 import require
 from board_images import pc_image, pc_program
 from tests.end_to_end.command import ENVIRONMENT, PERFEMU, TIMEOUT_S, perfemu
+from tests.unit.board.pc.images import assembled
 
 BOARD = ("--board", "pc", "--core", "ideal", "--memory", "128M", "--cmdline", "image")
 # Up to where COM1 is used: how long that takes is a device's. Then through IRET to ring 3, and into a fault.
@@ -134,20 +135,57 @@ def test_looking_changes_nothing(core: str, image: Path, tmp_path: Path) -> None
     options = tuple(core if each == "ideal" else each for each in options)
     place = tmp_path / "socket"
     commands = "break check\n" + "continue\ninfo registers rip\nstepi\n" * 20
-    commands += "delete\nbreak works\ncontinue\ninfo threads\nstepi\nstepi\ndelete\ncontinue\n"
+    commands += "delete\nbreak works\ncontinue\ninfo threads\nstepi\nstepi\ndelete\n"
+    commands += 'eval "awatch *(long *)%#lx", $rsp - 8\n' + "continue\ninfo registers rip\n" * 20 + "delete\ncontinue\n"
     board = start(place, *options, "-o", tmp_path / "counts", image)
     said = gdb(place, image, commands)
     output, _ = board.communicate(timeout=TIMEOUT_S)
     plain = perfemu(*options, "-o", tmp_path / "plain", image)
+    assert said.count(" hit Hardware access (read/write) watchpoint") == 20
     assert re.search(r"\* 2 +Thread 2 \(CPU 1: executes, CPL 0\)", said), said
     assert (board.returncode, output) == (plain.returncode, plain.stdout)
     assert (tmp_path / "counts").read_text() == (tmp_path / "plain").read_text()
 
 
-def test_watchpoints_are_refused_by_name(image: Path, tmp_path: Path) -> None:
-    place = tmp_path / "socket"
+# What `watch` has is stored, in part, too, then its neighbour, and it is loaded. What `rwatch` has is loaded, stored
+# across and loaded across; what `awatch` has is updated, pushed and popped. Then a string goes through all of them.
+ACCESSES = """
+main:   movl    $1, 0x300000
+        movb    $2, 0x300003
+        movl    $3, 0x300004
+        mov     0x300000, %eax
+        mov     0x300010, %al
+        movq    $5, 0x300009
+        mov     0x30000C, %rax
+        lock addq $1, 0x300020
+        mov     $0x300028, %ecx
+        xchg    %rcx, %rsp
+        push    %rdi
+        pop     %rdi
+        xchg    %rcx, %rsp
+        mov     $0x2FFFF8, %edi
+        mov     $13, %ecx
+        xor     %eax, %eax
+        rep     stosl
+        xor     %eax, %eax
+        ret
+"""
+STOPS = 10
+WATCHING = (
+    "set architecture i386:x86-64\nwatch *(int *)0x300000\nrwatch *(char *)0x300010\nawatch *(long *)0x300020\n"
+    + 'continue\nprintf "%#lx %#lx %#lx\\n", $rip, $rcx, $rsp\n' * STOPS
+)
+
+
+def test_watchpoints_stop_where_qemus_do(tmp_path: Path) -> None:
+    image, place = tmp_path / "image", tmp_path / "socket"
+    image.write_bytes(assembled(ACCESSES))
     board = start(place, "run", *BOARD, image)
-    said = gdb(place, image, "hbreak main\ncontinue\nwatch *(int *)0x300000\ncontinue\nkill\n")
-    _, told = board.communicate(timeout=TIMEOUT_S)
-    assert "Could not insert hardware" in said
-    assert b"perfemu: gdb: watchpoints are not modelled on x86-64" in told
+    ours = gdb(place, image, WATCHING + "kill\n")
+    board.communicate(timeout=TIMEOUT_S)
+    theirs = on_qemu(image, WATCHING)
+    begin = "Hardware watchpoint 1: *(int *)0x300000\n"
+    stops = [text[text.index(begin) :].splitlines()[:-1] for text in (ours, theirs)]
+    assert stops[0] == stops[1]
+    assert "Hardware read watchpoint 2: *(char *)0x300010" in ours
+    assert "Hardware access (read/write) watchpoint 3: *(long *)0x300020" in ours

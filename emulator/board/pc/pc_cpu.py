@@ -98,6 +98,7 @@ class PcCpu:
             TrapKind.INS: self._in,
             TrapKind.OUT: self._out,
             TrapKind.OUTS: self._out,
+            TrapKind.DEBUG_REGISTERS: self._debug_registers,
             TrapKind.MSR: self._task_priority,  # MOV to CR8
         }
         self.answers: Mapping[ExitReason, Callable[[], None]] = {
@@ -105,6 +106,7 @@ class PcCpu:
             ExitReason.FAULT: self._nowhere,
             ExitReason.DEADLINE: lambda: None,
             ExitReason.BREAKPOINT: self._breakpoint,
+            ExitReason.WATCHPOINT: lambda: None,  # of a debugger outside; the guest's are the core's
             ExitReason.OVERFLOW: self._overflow,
             ExitReason.IDLE: self._wait,
             ExitReason.DEVICE: self._device,
@@ -196,15 +198,19 @@ class PcCpu:
             self._reset()
             return
         self.is_on = self.waits = False
-        self.core.reset()
+        self._reset_core()
         self.core.set_interrupt_line(False)
         self.apic.reset()
+
+    def _reset_core(self) -> None:
+        self.core.reset()
+        self.debug.apply()
 
     def start_up(self, vector: int) -> None:
         """One that waits for it since its INIT begins at that page, in real mode."""
         if self.is_on:
             return
-        self.core.reset()
+        self._reset_core()
         self._set_segment(SegmentRegister.CS, vector << 8, vector << 12, 0xFFFF, REAL_MODE_CODE)
         self.core.write_register(RIP, 0)
         self.cpu.idle(max(self._clock.cycles() - self.core.cycles, 0))
@@ -251,9 +257,13 @@ class PcCpu:
         self._reset()
 
     def _breakpoint(self) -> None:
-        """Of who looks from outside; the guest's own are the core's."""
         if self.calls is not None and self.debug.hits_watched_code:
             self.calls.reached(self.cpu)
+        self.debug.answer_breakpoint()
+
+    def _debug_registers(self) -> None:
+        self.core.complete_trapped()
+        self.debug.apply()
 
     # ---- instructions that the board answers
 

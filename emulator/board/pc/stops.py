@@ -1,6 +1,8 @@
-"""PcStops: where an x86-64 CPU stops for a debugger outside, and where it is. Its guest sees nothing of that.
+"""PcStops: where an x86-64 CPU stops: at what its guest's debug registers say, and for a debugger outside, of which the
+guest sees nothing; and where it is.
 
-There are no watchpoints: the core does not say what an instruction is about to access.
+Intel SDM vol. 3, "Debug, Branch Profile, TSC...", "Debug Registers". Data breakpoints are traps: the core stops behind
+the instruction, and takes the guest's exception itself. Those of instructions are faults, and are taken here.
 """
 
 from __future__ import annotations
@@ -8,26 +10,35 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from emulator._native import GuestPageTables
-from emulator.board.stops import Place, Watched
+from emulator.board.stops import EVERYONE, Place, Watched
 from emulator.cpu import Cpu, ExitReason, Level
 from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
 
 RSP, WORD = 7, 0xFFFF_FFFF
 LONG_CODE = 1 << 13  # attributes
 LONG_MODE = 1 << 10  # EFER.LMA
+DEBUG = 1  # vector
+ADDRESSES = SystemRegister.DR0, SystemRegister.DR1, SystemRegister.DR2, SystemRegister.DR3
+HITS = 0xF  # of DR6: B0 to B3
+# Of DR7, by number: L and G; R/W and LEN
+ENABLED, KIND_AT, LENGTH_AT = 3, 16, 18
+EXECUTED, STORED, BOTH = 0, 1, 3
+ACCESSES = {STORED: 2, BOTH: 3}  # as Watched has them
+BYTES = {0: 1, 1: 2, 3: 4, 2: 8}
+NOT_GUESTS = -1
 
 
 class PcStops:
     """emulator.board.stops.Stops."""
 
-    watches = False
-    outside_hit: Watched | None = None
-
     def __init__(self, cpu: Cpu, tables: GuestPageTables) -> None:
         self._core, self._tables = cpu.core, tables
         self._outside_breakpoints: set[int] = set()
         self._watched_code: set[int] = set()  # ... of who only looks
+        self._breakpoints: dict[int, int] = {}  # the guest's: address -> bits of DR6
         self._set: set[int] = set()  # breakpoints that the core has
+        self._watchpoints: list[tuple[int, Watched]] = []  # the guest's, with their numbers; first in the core
+        self._outside: list[Watched] = []
 
     @property
     def pc(self) -> int:
@@ -63,7 +74,7 @@ class PcStops:
         self._tell_breakpoints()
 
     def _tell_breakpoints(self) -> None:
-        wanted = self._outside_breakpoints | self._watched_code
+        wanted = self._outside_breakpoints | self._watched_code | self._breakpoints.keys()
         for address in self._set - wanted:
             self._tables.clear_breakpoint(address)
         for address in wanted - self._set:
@@ -71,7 +82,55 @@ class PcStops:
         self._set = wanted
 
     def watch_outside(self, watched: list[Watched]) -> None:
-        assert not watched, "they are refused"
+        self._outside = list(watched)
+        self._tell_watchpoints()
+
+    def _tell_watchpoints(self) -> None:
+        self._core.set_watchpoints(
+            [
+                (each.address, each.size, each.accesses, each.levels, EVERYONE, False, number)
+                for number, each in [*self._watchpoints, *((NOT_GUESTS, each) for each in self._outside)]
+            ]
+        )
+
+    @property
+    def outside_hit(self) -> Watched | None:
+        """After WATCHPOINT: which of the debugger's it was."""
+        hits = self._core.watchpoint_hits >> len(self._watchpoints)
+        return self._outside[(hits & -hits).bit_length() - 1] if hits else None
+
+    # ---- the guest's debug registers
+
+    def apply(self) -> None:
+        """What they say holds from now on."""
+        read = self._core.read_kernel_register
+        controls = read(SystemRegister.DR7)
+        breakpoints: dict[int, int] = {}
+        watchpoints = []
+        for number, register in enumerate(ADDRESSES):
+            if not controls >> 2 * number & ENABLED:
+                continue
+            kind, size = controls >> KIND_AT + 4 * number & 3, BYTES[controls >> LENGTH_AT + 4 * number & 3]
+            address = read(register) & -size
+            if kind == EXECUTED:
+                breakpoints[address] = breakpoints.get(address, 0) | 1 << number
+            elif kind in ACCESSES:
+                watchpoints.append((number, Watched(address, size, ACCESSES[kind])))
+        if breakpoints != self._breakpoints:
+            self._breakpoints = breakpoints
+            self._tell_breakpoints()
+        if watchpoints != self._watchpoints:
+            self._watchpoints = watchpoints
+            self._tell_watchpoints()
+
+    def answer_breakpoint(self) -> None:
+        """The guest's exception, if it is one of its own."""
+        hits = self._breakpoints.get(self.pc, 0)
+        if hits:
+            core = self._core
+            status = core.read_kernel_register(SystemRegister.DR6) & ~HITS
+            core.write_kernel_register(SystemRegister.DR6, status | hits)
+            core.take_exception(DEBUG)
 
     def came_by_interrupt(self, reason: ExitReason, before: Place, has_retired: bool) -> bool:
         """The board takes it, between two instructions."""

@@ -48,14 +48,14 @@ static void hear_exceptions(const Core& core, nb::callable hear) {
     });
 }
 
-using WatchpointRow = std::tuple<uint64_t, uint64_t, uint8_t, uint8_t, uint8_t, bool>;
+using WatchpointRow = std::tuple<uint64_t, uint64_t, uint8_t, uint8_t, uint8_t, bool, int8_t>;
 
 static void set_watchpoints(Core& core, const std::vector<WatchpointRow>& rows) {
     constexpr size_t MOST = 64;
     if (rows.size() > MOST) throw nb::value_error("more watchpoints than a core can have");
     std::vector<Watchpoint> watchpoints;
-    for (const auto& [address, bytes, accesses, levels, taken_from, maskable] : rows)
-        watchpoints.push_back({address, bytes, accesses, levels, taken_from, maskable});
+    for (const auto& [address, bytes, accesses, levels, taken_from, maskable, debug_register] : rows)
+        watchpoints.push_back({address, bytes, accesses, levels, taken_from, maskable, debug_register});
     core.set_watchpoints(std::move(watchpoints));
 }
 

@@ -224,6 +224,7 @@ Exit Core::run_on() {
         model_->memory.notice_mappings();
     }
     plan();
+    debugging_.due = false;
     if (interrupt_line_ || debugging_.steps || guest_steps()) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;

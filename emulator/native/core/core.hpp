@@ -406,7 +406,7 @@ class Core final : public Totals, private TranslationListener {
     void execute_system(uint64_t now);
     void fault(uint64_t now, uint64_t last);
     void deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap);
-    void raise_step();
+    void raise_debug(uint64_t status);
     bool is_guests_step() const { return exit_ == Exit::EXCEPTION && exception_ == Exception::STEP; }
     bool nmi_is_due() const;
     bool interrupts_guest();
@@ -443,6 +443,9 @@ class Core final : public Totals, private TranslationListener {
     bool watches_page(uint64_t address) const;
     void look_at_access(uint64_t now);
     bool stops_at_access(uint64_t now);
+    bool finds_hits(uint64_t now);
+    void note_hits(const DataAccess& access);
+    void tell_access(uint64_t status);
     void stop_passing();
     bool guest_steps() const;
     bool guest_step_is_due() const;
@@ -568,8 +571,7 @@ class Core final : public Totals, private TranslationListener {
     Exit exit_ = Exit::NONE;
     Exit pending_exit_ = Exit::NONE;  // to be returned by the next run, before anything executes
     bool stepping_ = false;
-    Block* stepped_ = nullptr;   // the instruction that is being stepped, as a block
-    bool step_unheard_ = false;  // ... and whose end the engine has yet to tell
+    Block* stepped_ = nullptr;  // the instruction that is being stepped, as a block
     uint64_t stepping_end_ = 0;
     uint64_t repeat_count_ = 0;  // the count register before the stepped iteration
     Block* repeat_ = nullptr;    // the REP whose iteration was counted last

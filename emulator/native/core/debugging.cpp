@@ -2,6 +2,7 @@
 //
 // The engine is never given a page with a watched address for data. Where it asks for one, it stops before the
 // instruction; the core looks at what that accesses, and either stops, too, or lets this one instruction have the page.
+// On x86-64 it has it in any case: data breakpoints are traps there, behind each iteration of a REP.
 // The guest's own software step follows the state machine of Arm's (Arm ARM DDI 0487, "Software Step exceptions"): an
 // exception return with SPSR_EL1.SS lets one instruction execute, and a step is due where none may.
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <utility>
 
 #include "core/core.hpp"
+#include "x86_64/instruction.hpp"
+#include "x86_64_system/processor.hpp"
 
 namespace perfemu {
 
@@ -29,7 +32,10 @@ bool Core::watches_page(uint64_t address) const {
 
 // The engine has been refused a watched page for the instruction at `now`, which has not executed.
 void Core::look_at_access(uint64_t now) {
-    if (stops_at_access(now)) return;
+    if (processor_)
+        debugging_.due = finds_hits(now);
+    else if (stops_at_access(now))
+        return;
     exit_ = Exit::NONE;
     debugging_.passes = true;
 }
@@ -37,14 +43,30 @@ void Core::look_at_access(uint64_t now) {
 // Whether a watchpoint that has not been answered hits what the instruction there accesses.
 bool Core::stops_at_access(uint64_t now) {
     const Debugging::Moment moment{now, retired()};
-    if (debugging_.passed == moment) return false;
+    if (debugging_.passed == moment || !finds_hits(now)) return false;
+    debugging_.passed = moment;
+    return true;
+}
+
+// Which watchpoints are hit by what the instruction there accesses.
+bool Core::finds_hits(uint64_t now) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
     const uint64_t size = read_code(now, bytes);
-    const DataAccess access = isa_->data_access(engine_, now, std::span(bytes).first(size));
+    const std::span<const uint8_t> code = std::span(bytes).first(size);
+    debugging_.hits = 0;
+    if (!processor_) {
+        note_hits(isa_->data_access(engine_, now, code));
+    } else {
+        const auto insn = x86_64::read_instruction(code, processor_->state().mode());
+        for (const DataAccess& access : processor_->data_accesses(insn)) note_hits(access);
+    }
+    return debugging_.hits;
+}
+
+void Core::note_hits(const DataAccess& access) {
     const bool for_user = access.acts_for_user && guest_tables_ && guest_tables_->acts_for_user();
     const unsigned whose = 1U << static_cast<unsigned>(for_user ? Level::USER : level_);
     const bool masks = level_ != Level::USER && isa_->masks_debug_exceptions(engine_);
-    debugging_.hits = 0;
     for (size_t i = 0; i < debugging_.watchpoints.size(); i++) {
         const Watchpoint& each = debugging_.watchpoints[i];
         if (!(each.accesses & access.kinds) || !(each.levels & whose) || !each.overlaps(access.address, access.bytes))
@@ -58,8 +80,29 @@ bool Core::stops_at_access(uint64_t now) {
         }
         debugging_.hits |= uint64_t{1} << i;
     }
-    if (debugging_.hits) debugging_.passed = moment;
-    return debugging_.hits;
+}
+
+// Behind the instruction that has hit: the guest's exception, and an exit for who watches from outside. Intel SDM
+// vol. 3, "Data Memory and I/O Breakpoint Exception Conditions". `status`: DR6's of a step that has the same exception.
+void Core::tell_access(uint64_t status) {
+    uint64_t guests = status;
+    bool outside = false;
+    for (size_t i = 0; i < debugging_.watchpoints.size(); i++) {
+        if (!(debugging_.hits >> i & 1)) continue;
+        const int8_t number = debugging_.watchpoints[i].debug_register;
+        if (number < 0)
+            outside = true;
+        else
+            guests |= uint64_t{1} << number;
+    }
+    debugging_.due = false;
+    exit_ = outside ? Exit::WATCHPOINT : Exit::NONE;
+    if (!guests) return;
+    if (!status) {
+        fire(Probe::EXC_UNDEF, 1);
+        fire(Probe::EXC_TAKEN, 1);
+    }
+    raise_debug(guests);
 }
 
 // The instruction that was to reach watched pages has done so, or will not.

@@ -10,13 +10,14 @@
 
 namespace perfemu {
 
-// Data addresses at which the core stops before an access.
+// Data addresses at which the core stops: before an access, or on x86-64 behind the instruction that makes it.
 struct Watchpoint {
     uint64_t address, bytes;
-    uint8_t accesses;    // bits of FaultAccess: READ, WRITE
-    uint8_t levels;      // bits 1 << Level: whose accesses
-    uint8_t taken_from;  // bits 1 << Level: where the core may be for the stop to happen ...
-    bool maskable;       // ... if a kernel there does not mask debug exceptions
+    uint8_t accesses;            // bits of FaultAccess: READ, WRITE
+    uint8_t levels;              // bits 1 << Level: whose accesses
+    uint8_t taken_from;          // bits 1 << Level: where the core may be for the stop to happen ...
+    bool maskable;               // ... if a kernel there does not mask debug exceptions
+    int8_t debug_register = -1;  // x86-64: the guest's own, DR0 to DR3: its exception
 
     // Whether it has an address in common with so many bytes from there.
     bool overlaps(uint64_t first, uint64_t size) const { return first - address < bytes || address - first < size; }
@@ -32,6 +33,7 @@ struct Debugging {
     std::vector<Watchpoint> watchpoints;
     uint64_t hits = 0;             // bits by number, of the last stop
     bool refused = false;          // the engine was refused a watched page, not one that is not there
+    bool due = false;              // x86-64: the instruction that passes hits
     bool passes = false;           // the instruction that is stepped may reach watched pages
     std::optional<Moment> passed;  // the access for which the core has stopped: the next run makes it
     bool steps = false;            // each run executes one instruction

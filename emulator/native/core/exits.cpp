@@ -184,7 +184,8 @@ void Core::locate_fault(uint64_t now) {
     const bool only_stores = accesses == bit(Probe::STORE);  // where one looks before it stores, it reads
     if (only_stores || (!ops.empty() && ops[0].updates_memory)) fault_access_ = FaultAccess::WRITE;
     if (reaches_device()) {
-        exit_ = !debugging_.watchpoints.empty() && stops_at_access(now) ? Exit::WATCHPOINT : Exit::DEVICE;
+        exit_ =
+            !processor_ && !debugging_.watchpoints.empty() && stops_at_access(now) ? Exit::WATCHPOINT : Exit::DEVICE;
         trapped_ = ops.empty() ? Op{} : ops[0];  // none: the tables have lost the code that the engine remembers
     }
 }

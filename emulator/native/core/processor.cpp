@@ -19,8 +19,8 @@ using x86_64::Vector;
 namespace {
 
 constexpr uint8_t SYSCALL = 0x05, SYSENTER = 0x34, INT3 = 0xcc, INTO = 0xce, INT1 = 0xf1;  // opcodes
-constexpr unsigned DR6 = 0xffff'0016;      // as x86_64/registers.cpp numbers it
-constexpr uint64_t SINGLE_STEP = 1 << 14;  // in it
+constexpr unsigned DR6 = 0xffff'0016;                         // as x86_64/registers.cpp numbers it
+constexpr uint64_t BREAKPOINTS = 0xf, SINGLE_STEP = 1 << 14;  // in it
 
 bool is_syscall(const x86_64::Instruction& insn) {
     return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == SYSCALL;
@@ -74,6 +74,7 @@ void Core::answer_for_guest(uint64_t now, uint64_t last) {
         model_->pipeline->complete();
         if (attributes_models()) attribute_models(ledger_->last_address());
     }
+    if (debugging_.due && exit_ == Exit::STEP) tell_access(0);
     if (system)
         execute_system(now);
     else if (raises)
@@ -137,17 +138,19 @@ void Core::execute_system(uint64_t now) {
         fire(Probe::EXC_TAKEN, 1);
     }
     if (processor_->shadows()) shadow_at_ = retired();
+    if (processor_->resumes()) pass_breakpoint(linear_pc());
     if (after == x86_64::After::HALTS) exit_ = Exit::IDLE;
     follow_processor();
     if (!stepped) return;
     fire(Probe::EXC_UNDEF, 1);
     fire(Probe::EXC_TAKEN, 1);
-    raise_step();
+    raise_debug(SINGLE_STEP);
 }
 
-// The guest steps: an instruction has retired.
-void Core::raise_step() {
-    processor_->write(DR6, processor_->read(DR6, 0) | SINGLE_STEP, 0);
+// Behind an instruction: the guest steps it, or has watched what it has accessed.
+void Core::raise_debug(uint64_t status) {
+    const uint64_t before = processor_->read(DR6, 0);
+    processor_->write(DR6, (before & ~(status & BREAKPOINTS ? BREAKPOINTS : 0)) | status, 0);
     deliver(static_cast<unsigned>(Vector::DEBUG), std::nullopt, std::nullopt, true);
 }
 
@@ -192,10 +195,12 @@ void Core::fault(uint64_t now, uint64_t last) {
     }
     fire_exception_probes();
     exit_ = Exit::NONE;
-    if (vector == Vector::DEBUG)
-        raise_step();
-    else
+    if (vector == Vector::DEBUG) {
+        debugging_.due ? tell_access(SINGLE_STEP) : raise_debug(SINGLE_STEP);
+    } else {
+        debugging_.due = false;  // it has not executed
         deliver(static_cast<unsigned>(vector), error, address, false);
+    }
 }
 
 void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap) {

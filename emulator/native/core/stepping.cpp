@@ -1,6 +1,5 @@
 // Stepping: the way to a point inside a block, one instruction at a time.
 #include <algorithm>
-#include <utility>
 
 #include "core/core.hpp"
 #include "core/model.hpp"
@@ -29,7 +28,7 @@ bool Core::fetched_ahead(uint64_t pc) {
 }
 
 void Core::end_stepping() {
-    stepping_ = step_unheard_ = false;
+    stepping_ = false;
     stepped_ = nullptr;
     isa_->set_stepping(engine_, false);
 }
@@ -39,20 +38,12 @@ void Core::redispatch(uint64_t address) { set_linear_pc(address); }
 
 bool Core::must_step(const Block& block) {
     const Op& op = block.ops[0];
-    if (model_ && near(1)) return true;
+    if ((model_ && near(1)) || debugging_.passes) return true;
     return !fits(block) || op.repeat_may_end_early || (op.iteration_probes & armed_events_ && !undue());
 }
 
 // Before a single instruction runs.
 void Core::consider_step(Block& block) {
-    if (std::exchange(step_unheard_, false)) {  // the engine goes on behind PAUSE, and interrupts for no step
-        step_done();
-        if (exit_ != Exit::NONE) return;
-        if (!stepping_) {
-            redispatch(block.address);
-            return;
-        }
-    }
     const Op& op = block.ops[0];
     if (breaks_at(block.address)) {
         exit(Exit::BREAKPOINT);
@@ -87,13 +78,11 @@ void Core::consider_step(Block& block) {
     }
     if (op.repeated && repeat_count_) iterations_++;
     stepped_ = &block;
-    step_unheard_ = true;
 }
 
 // After it has run.
 void Core::step_done() {
     uint64_t now = linear_pc();
-    step_unheard_ = false;
     const Op& op = stepped_->ops[0];
     const uint64_t at = stepped_->address;
     if (op.repeated && repeat_count_) add_at(at, op.iteration_probes);
@@ -114,6 +103,8 @@ void Core::step_done() {
     stepped_ = nullptr;
     if (model_ && model_->steps_ahead) {  // nothing is due before those are through
         isa_->rearm_stepping(engine_);
+    } else if (debugging_.due) {
+        exit(Exit::STEP);
     } else if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
     } else if (is_interrupted()) {

@@ -16,4 +16,11 @@ struct AccessSite {
     bool store = false;
 };
 
+// What an instruction is about to access: one range of addresses.
+struct DataAccess {
+    uint64_t address = 0, bytes = 0;
+    uint8_t kinds = 0;  // bits of Core's FaultAccess: READ, WRITE
+    bool acts_for_user = false;
+};
+
 }  // namespace perfemu

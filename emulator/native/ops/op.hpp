@@ -57,6 +57,7 @@ enum class Trap : uint8_t {
     OUT,
     INS,
     OUTS,
+    DEBUG_REGISTERS,  // x86: what breaks has changed; who answers it sees which
     UNDEFINED,
     PRIVILEGED,
     DEBUG,

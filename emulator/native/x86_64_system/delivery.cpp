@@ -69,6 +69,7 @@ void Processor::deliver(const Fault& fault, Cause cause) {
         deliver_in_protected_mode(fault, cause);
     else
         deliver_in_real_mode(static_cast<unsigned>(fault.vector));
+    if (fault.vector == Vector::DEBUG) state_.debug[7] &= ~dr7::GD;
     if (fault.vector == Vector::NMI && cause == Cause::EXTERNAL) state_.handles_nmi = true;
     registers_.follow(state_);
     registers_.set_rip(next_);

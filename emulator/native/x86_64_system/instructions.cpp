@@ -174,7 +174,7 @@ After Processor::execute(const Instruction& insn, uint64_t now) {
     if (insn.mode != CodeMode::BITS_64) next_ = static_cast<uint32_t>(next_);
     after_ = After::RETIRES;
     changes_ = 0;
-    shadows_ = false;
+    shadows_ = resumes_ = false;
     const SystemTable::Row* row = SystemTable::find(insn);
     if (!row) throw Fault{refusal(insn).value_or(Vector::UNDEFINED)};
     (this->*row->execute)();

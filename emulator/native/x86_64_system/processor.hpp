@@ -1,8 +1,8 @@
 // What an x86-64 processor does where a guest's own kernel executes: all instructions that user mode may not execute,
 // or that depend on what a kernel has set, and exceptions. The engine executes what is left.
 //
-// Not modelled, and refused by name: hardware task switches, call gates, virtual-8086 mode, debug registers that are
-// enabled, SYSCALL of AMD's outside of long mode. Nobody checks alignment (#AC) nor, but for what this class executes,
+// Not modelled, and refused by name: hardware task switches, call gates, virtual-8086 mode, breakpoints at
+// ports, SYSCALL of AMD's outside of long mode. Nobody checks alignment (#AC) nor, but for what this class executes,
 // the limits of segments.
 #pragma once
 
@@ -11,8 +11,10 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "archive.hpp"
+#include "ops/access.hpp"
 #include "shown_cycles.hpp"
 #include "x86_64/row.hpp"
 #include "x86_64_system/device_access.hpp"
@@ -62,6 +64,8 @@ class Processor {
         std::optional<uint64_t> stores{};  // at the same place, where it updates
         bool goes_on = false;              // it repeats
     };
+    // What the instruction is about to access, as the engine will.
+    std::vector<DataAccess> data_accesses(const Instruction& insn);
     Completion complete_device(const Instruction& insn, const DeviceAccess& access, uint64_t loaded);
 
     // --- exceptions ---
@@ -73,6 +77,8 @@ class Processor {
     TakenExceptions& taken() { return taken_; }
     bool accepts_interrupts() const { return registers_.flags() & rflags::IF; }
     bool is_stepped() const { return registers_.flags() & rflags::TF; }  // RFLAGS.TF
+    // Whether the last instruction was an IRET to one that no breakpoint stops: RFLAGS.RF, which is kept no longer.
+    bool resumes() const { return resumes_; }
     bool accepts_nmi() const { return !state_.handles_nmi; }
 
     // --- for the machine ---
@@ -100,6 +106,8 @@ class Processor {
     void set_part(unsigned number, unsigned bytes, uint64_t value);
     bool end_iteration(unsigned bytes, bool source, bool destination);
     bool has_no_iteration() const;
+    uint64_t bit_test_offset(const Operands& operands) const;
+    uint64_t table_entry() const;
     std::optional<DeviceAccess> begin_copy(DeviceAccess access, uint64_t linear);
     uint64_t general(unsigned number, unsigned bytes) const;
     void set_general(unsigned number, unsigned bytes, uint64_t value);
@@ -151,6 +159,8 @@ class Processor {
     unsigned debug_register() const;
     void move_from_debug();
     void move_to_debug();
+    void detect_debug_access();
+    void refuse_port_breakpoints(uint64_t controls) const;
     void clear_task_switched();
     void load_status_word();
     void store_status_word();
@@ -223,6 +233,7 @@ class Processor {
     Trap asks_ = Trap::NONE;
     uint8_t changes_ = 0;
     bool shadows_ = false;
+    bool resumes_ = false;
     PortAccess port_{};
     TakenExceptions taken_;
 };

@@ -219,19 +219,41 @@ unsigned Processor::debug_register() const {
     return is_another ? number + 2 : number;
 }
 
-void Processor::move_from_debug() { set_general(insn_->rm(), in_64() ? 8 : 4, state_.debug[debug_register()]); }
+// DR7.GD: whoever reaches for these registers is a fault, so that its handler can.
+void Processor::detect_debug_access() {
+    constexpr uint64_t DETECTED = 1 << 13;  // DR6.BD
+    if (!(state_.debug[7] & dr7::GD)) return;
+    state_.debug[6] |= DETECTED;
+    throw Fault{Vector::DEBUG};
+}
+
+void Processor::move_from_debug() {
+    const unsigned number = debug_register();
+    detect_debug_access();
+    set_general(insn_->rm(), in_64() ? 8 : 4, state_.debug[number]);
+}
 
 void Processor::move_to_debug() {
     constexpr unsigned STATUS = 6, CONTROLS = 7;
     constexpr uint64_t ENABLES = 0xff;
     const unsigned number = debug_register();
+    detect_debug_access();
     uint64_t value = general(insn_->rm(), in_64() ? 8 : 4);
     if (number >= STATUS && value >> 32) raise_protection();
     if (number == STATUS) value = (value & 0xe00f) | 0xffff'0ff0;
-    if (number == CONTROLS) value |= 0x400;
-    if (number == CONTROLS && value & ENABLES)
-        throw std::runtime_error("x86_64: breakpoints in debug registers (MOV DR7) are not modelled");
+    if (number == CONTROLS) value = (value & 0xffff'23ff) | 0x400;
+    const bool breaks = (state_.debug[CONTROLS] | (number == CONTROLS ? value : 0)) & ENABLES;
+    if (number == CONTROLS) refuse_port_breakpoints(value);
     state_.debug[number] = value;
+    if (breaks && number != STATUS) ask(Trap::DEBUG_REGISTERS);
+}
+
+// CR4.DE gives a meaning to a kind of access that has none without.
+void Processor::refuse_port_breakpoints(uint64_t controls) const {
+    constexpr unsigned PORTS = 2;
+    for (unsigned number = 0; number < 4; number++)
+        if (controls >> 2 * number & 3 && (controls >> (16 + 4 * number) & 3) == PORTS && state_.cr4 & cr4::DE)
+            throw std::runtime_error("x86_64: breakpoints at ports (DR7.R/W, CR4.DE) are not modelled");
 }
 
 // --- descriptor tables ---

@@ -29,6 +29,9 @@ inline constexpr uint64_t MODELLED = TSD | DE | PSE | PAE | PGE | PCE | OSFXSR |
 namespace efer {
 inline constexpr uint64_t SCE = bit_number(0), LME = bit_number(8), LMA = bit_number(10), NXE = bit_number(11);
 }
+namespace dr7 {
+static constexpr uint64_t GD = 1 << 13;  // whoever reaches for debug registers is a fault
+}
 namespace rflags {
 inline constexpr uint64_t CF = bit_number(0), FIXED = bit_number(1), PF = bit_number(2), AF = bit_number(4),
                           ZF = bit_number(6), SF = bit_number(7), TF = bit_number(8), IF = bit_number(9),

@@ -130,7 +130,7 @@ void Processor::return_far() {
     leave_for_outer(privilege);
 }
 
-// What IRET and POPF may change. RF has no effect here: it is not kept.
+// What IRET and POPF may change. RF is not kept: see `resumes`.
 void Processor::set_flags_of_return(uint64_t popped, unsigned bytes) {
     using namespace rflags;
     uint64_t changed = CF | PF | AF | ZF | SF | TF | DF | OF | NT | AC | ID;
@@ -153,6 +153,7 @@ void Processor::return_from_interrupt() {
     const unsigned size = insn_->operand_size();
     const uint64_t offset = peek(0, size), flags = peek(2, size);
     const auto selector = static_cast<uint16_t>(peek(1, size));
+    resumes_ = size > 2 && flags & rflags::RF;
     if (!state_.is_protected()) {
         set_flags_of_return(flags, size);
         release(3 * size);

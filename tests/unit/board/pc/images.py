@@ -104,6 +104,27 @@ from privilege 3: 3 23 1b 8
  e 4 23 ffff800000000000
  6 0 23
 """
+# Of each exception: DR6's B0 to B3, BD and BS, and how far behind the first instruction RIP is. A data breakpoint is a
+# trap: RIP is behind the instruction, but at a REP that has iterations left.
+DEBUG = """
+stored, loaded
+ 1 b 1 22 1 2e
+ 1 7 1 e 1 16 1 1f 1 2f
+two at once
+ 6 a 4 12
+the stack
+ 1 1 8 7 8 8 8 a 8 11 8 15 8 16
+strings
+ 1 0 1 0 1 0 1 0 1 11
+instructions
+ 1 1 2 4 1 1 2 4 1 1 2 4
+a trap and a step
+ 4001 b 4000 c
+a fault, and no trap
+
+debug registers are guarded
+ 2000 0
+"""
 # What is counted is beside each line of the source. 10400H: NMI, masked by the APIC as it delivers. QEMU has no PMU.
 COUNTERS = """
 counted: 4 4
@@ -129,6 +150,10 @@ IMAGES = {
     "timer": PcImage(TIMER),
     "cpus": PcImage(CPUS, cpus=2),
     "user": PcImage(USER, differs_on_qemu=((" d 20a 23", " d 412 23"),)),
+    "debug": PcImage(
+        DEBUG,
+        differs_on_qemu=((" 6 a", " 2 a"), (" 4001 b 4000 c", " 4001 ffffffffffffecda 0 b"), (" 2000 0\n", "\n")),
+    ),
     "counters": PcImage(COUNTERS),
     "core_counters": PcImage(CORE_COUNTERS),
 }

@@ -25,6 +25,7 @@ from emulator.linux.proc import procfs
 from emulator.linux.process.lifecycle import Lifecycle
 from emulator.linux.process.loader import Loader
 from emulator.linux.process.task import COMM_LENGTH, Process, Task, TaskState
+from emulator.linux.ptrace.stepping import Stepping
 from emulator.linux.random import Random
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher
@@ -33,7 +34,7 @@ from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.signals.exceptions import REGISTERS, exception_info, fault_info
-from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, SignalInfo
+from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
 from emulator.linux.signals.signal_delivery import deliver, force
 from emulator.linux.signals.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
@@ -59,6 +60,7 @@ class Kernel:
         self.clock = clock
         self.random = Random(machine.seed)
         self.tracepoints = Tracepoints()
+        self.stepping = Stepping(self.tracepoints)
         self.costs = machine.core.kernel
         self._takes_time = machine.core.model is not None or self.costs != KernelCosts()
         # CPUs in step with each other can starve a thread: one that looks for a lock always just before it is free.
@@ -196,6 +198,7 @@ class Kernel:
             ExitReason.EXCEPTION: self.handle_exception,
             ExitReason.DEADLINE: self.handle_deadline,
             ExitReason.BREAKPOINT: self.handle_breakpoint,
+            ExitReason.STEP: self.handle_step,
         }
 
     def work(self, task: Task, cycles: int) -> None:
@@ -224,7 +227,11 @@ class Kernel:
         Where the core owes an exit, the interrupt fell on a system call or an exception, which comes first.
         """
         task = self.current(cpu)
-        if task is not None and task.signals.due and not cpu.core.owes_exit:
+        if task is None or cpu.core.owes_exit:
+            return
+        if self.stepping.is_used:
+            self.stepping.has_stepped(task, cpu)
+        if task.signals.due:
             deliver(task)
 
     def handle_fault(self, cpu: Cpu) -> None:
@@ -250,6 +257,8 @@ class Kernel:
     def handle_register(self, cpu: Cpu) -> None:
         try:
             self.architecture.complete_register_access(cpu)
+            if self.stepping.is_used:
+                self._end_step(cpu)
         except UndefinedRegister:
             task = self.running(cpu)
             self.work(task, self.costs.exception)
@@ -265,6 +274,20 @@ class Kernel:
         force(task, exception_info(self.architecture, kind, cpu.core))
         deliver(task)
 
+    def _end_step(self, cpu: Cpu) -> None:
+        """Something else that ended the run may have come with the end of a step."""
+        task = self.current(cpu)
+        if task is not None and not cpu.core.owes_exit and self.stepping.has_stepped(task, cpu):
+            deliver(task)
+
+    def handle_step(self, cpu: Cpu) -> None:
+        """A task that is stepped by its tracer has executed an instruction."""
+        self._end_step(cpu)
+
+    def return_traced(self, task: Task, interrupted: Interrupted | None) -> None:
+        assert task.tracee is not None, f"task {task.tid} is not traced"
+        self.syscalls.return_traced(task, task.tracee, interrupted)
+
     def dies_of_instruction(self, task: Task, pc: int) -> None:
         """SIGILL ends the task's process, and nobody has sent that."""
         message = self.undefined_instruction(task, pc)
@@ -274,6 +297,8 @@ class Kernel:
     def handle_deadline(self, cpu: Cpu) -> None:
         """Something is due: the scheduler knows what."""
         self.scheduler.end_turn()
+        if self.stepping.is_used:
+            self._end_step(cpu)
 
     # ---- signals
 

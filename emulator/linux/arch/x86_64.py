@@ -189,7 +189,7 @@ class X86_64:
         )
         struct.pack_into("<Q", data, UC_SIGMASK, delivery.blocked)
         data[SIGINFO:FRAME_SIZE] = delivery.info
-        write(fpstate, _fxsave(core, registers))
+        write(fpstate, fxsave(core, registers))
         write(frame, bytes(data))
         _initial_fpu(core)
         for register, value in (
@@ -213,7 +213,7 @@ class X86_64:
             core.write_register(number, value)
         (fpstate,) = struct.unpack_from("<Q", data, MC_FPSTATE)
         if fpstate:
-            _fxrstor(core, read(fpstate, FXSAVE_SIZE))
+            fxrstor(core, read(fpstate, FXSAVE_SIZE))
         address, stack_flags, stack_size = STACK_T.unpack_from(data, UC_STACK)
         (blocked,) = struct.unpack_from("<Q", data, UC_SIGMASK)
         return SignalReturn(blocked, (address, stack_flags, stack_size))
@@ -268,7 +268,7 @@ def _initial_fpu(core: Core) -> None:
         core.write_x87(number, bytes(10))
 
 
-def _fxsave(core: Core, registers: list[int]) -> bytes:
+def fxsave(core: Core, registers: list[int]) -> bytes:
     """FXSAVE's 512 bytes, without the address of the last x87 instruction (Intel SDM, FXSAVE)."""
     area = bytearray(FXSAVE_SIZE)
     status, tags = registers[FPSW], registers[FPTAG]
@@ -281,7 +281,7 @@ def _fxsave(core: Core, registers: list[int]) -> bytes:
     return bytes(area)
 
 
-def _fxrstor(core: Core, area: bytes) -> None:
+def fxrstor(core: Core, area: bytes) -> None:
     control, status, in_use = struct.unpack_from("<3H", area, 0)
     for number in range(8):
         core.write_x87(_physical(status, number), area[32 + 16 * number : 42 + 16 * number])

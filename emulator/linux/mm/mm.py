@@ -385,6 +385,29 @@ class MemoryMap(UserAccess):
             self.on_page(major)
         return major
 
+    def force(self, address: int, *, write: bool) -> bool:
+        """Bring in a page that somebody else accesses, also where the process may not. False where nobody may.
+
+        What is written becomes the process's own, unless it is a shared mapping that the process may write.
+        """
+        if not 0 <= address < self.layout.task_size:
+            return False
+        mapping = self.mappings.find(address)
+        if mapping is None or mapping.holder is not None:
+            return False
+        if write and mapping.shared and not mapping.page_protection & WRITE:
+            return False
+        page = address & -PAGE_SIZE
+        entry = self.space.lookup(page)
+        if not write and entry is not None:
+            return True
+        if write and entry is not None and entry[1] & WRITE:
+            return True
+        major = self._pages.bring_in(mapping, page, WRITE if write else READ)
+        if major is not None and self.on_page is not None:
+            self.on_page(major)
+        return major is not None
+
     def _grow_stack(self, address: int) -> Mapping | None:
         above = self.mappings.above(address)
         if above is None or not above.grows_down or above.start <= address:

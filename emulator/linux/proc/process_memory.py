@@ -6,10 +6,11 @@ import stat as file_mode
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EFAULT, EINVAL, EIO, LinuxError
+from emulator.linux.errors import EINVAL, EIO, LinuxError
 from emulator.linux.fs.nodes import BodyOfNode, Regular
 from emulator.linux.fs.virtual_files import VirtualNode, Volume
-from emulator.linux.mm.mapping import PAGE_SHIFT, PAGE_SIZE
+from emulator.linux.mm.mapping import PAGE_SHIFT
+from emulator.linux.mm.remote_access import read_remote, write_remote
 from emulator.linux.process.task import Task
 
 ENTRY_BYTES = 8  # of pagemap, for each page
@@ -60,31 +61,17 @@ class MemoryBody(BodyOfNode):
 
 def read_memory(task: Task, address: int, size: int) -> bytes:
     """/proc/PID/mem: up to the first page that cannot be read; EIO if that is the first of all."""
-    data = b""
-    while len(data) < size:
-        at = address + len(data)
-        part = min(size - len(data), PAGE_SIZE - at % PAGE_SIZE)
-        try:
-            data += task.mm.read(at, part)
-        except LinuxError as error:
-            if data and error.code == EFAULT:
-                break
-            raise LinuxError(EIO, error.why) from None
+    data = read_remote(task.mm, address, size)
+    if size and not data:
+        raise LinuxError(EIO, f"nothing to read at {address:#x}")
     return data
 
 
 def write_memory(task: Task, address: int, data: bytes) -> int:
-    """/proc/PID/mem: where the process itself might write. What cannot be written is EIO."""
-    done = 0
-    while done < len(data):
-        part = min(len(data) - done, PAGE_SIZE - (address + done) % PAGE_SIZE)
-        try:
-            task.mm.write(address + done, data[done : done + part])
-        except LinuxError as error:
-            if done and error.code == EFAULT:
-                break
-            raise LinuxError(EIO, error.why) from None
-        done += part
+    """/proc/PID/mem: also where the process itself may only read. EIO if that is nowhere."""
+    done = write_remote(task.mm, address, data)
+    if data and not done:
+        raise LinuxError(EIO, f"nothing to write at {address:#x}")
     return done
 
 

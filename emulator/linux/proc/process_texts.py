@@ -18,6 +18,7 @@ STATE_NAMES = {  # fs/proc/array.c, task_state_array
     TaskState.RUNNABLE: "running",
     TaskState.SLEEPING: "sleeping",
     TaskState.STOPPED: "stopped",
+    TaskState.TRACED: "tracing stop",
     TaskState.ZOMBIE: "zombie",
 }
 
@@ -86,7 +87,7 @@ def status(task: Task) -> str:
         ("Ngid", 0),
         ("Pid", task.tid),
         ("PPid", task.ppid),
-        ("TracerPid", 0),
+        ("TracerPid", task.tracer.pid if task.tracer is not None else 0),
         ("Uid", f"{uid}\t{uid}\t{uid}\t{uid}"),
         ("Gid", f"{gid}\t{gid}\t{gid}\t{gid}"),
         ("FDSize", max(64, 1 << (len(task.files.descriptors()) or 1).bit_length())),

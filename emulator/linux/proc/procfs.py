@@ -26,6 +26,7 @@ from emulator.linux.proc.process_texts import ticks
 from emulator.linux.process.lifecycle import FIRST_PID
 from emulator.linux.process.limits import MAX_OPEN_FILES
 from emulator.linux.process.task import KernelServices, Task, TaskState
+from emulator.linux.ptrace.permission import PTRACE_SCOPE
 from emulator.linux.release import HOST_NAME, RELEASE, SYSTEM_NAME, VERSION
 from emulator.linux.structures import NANOSECONDS
 
@@ -151,6 +152,7 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "swaps": lambda kernel: "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
     "uptime": uptime,
     "version": lambda kernel: f"{SYSTEM_NAME} version {RELEASE} (perfemu@{HOST_NAME}) (perfemu) {VERSION}\n",
+    "sys/kernel/yama/ptrace_scope": lambda kernel: f"{PTRACE_SCOPE}\n",
     "sys/kernel/sem": lambda kernel: "\t".join(map(str, SEMAPHORE_LIMITS)) + "\n",
     "sysvipc/msg": lambda kernel: kernel.ipc.queues.text(),
     "sysvipc/sem": lambda kernel: kernel.ipc.semaphores.text(),

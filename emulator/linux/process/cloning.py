@@ -18,6 +18,7 @@ CLONE_FS = 0x0000_0200
 CLONE_FILES = 0x0000_0400
 CLONE_SIGHAND = 0x0000_0800
 CLONE_PIDFD = 0x0000_1000
+CLONE_PTRACE = 0x0000_2000
 CLONE_VFORK = 0x0000_4000
 CLONE_PARENT = 0x0000_8000
 CLONE_THREAD = 0x0001_0000
@@ -27,6 +28,7 @@ CLONE_SETTLS = 0x0008_0000
 CLONE_PARENT_SETTID = 0x0010_0000
 CLONE_CHILD_CLEARTID = 0x0020_0000
 CLONE_DETACHED = 0x0040_0000
+CLONE_UNTRACED = 0x0080_0000
 CLONE_CHILD_SETTID = 0x0100_0000
 CLONE_NEWCGROUP = 0x0200_0000
 CLONE_NEWUTS = 0x0400_0000
@@ -103,9 +105,10 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
 
 def _new_process(parent: Task, request: CloneRequest, pid: int) -> Process:
     maker = parent.process
-    process = Process(pid, maker, pgid=maker.pgid, sid=maker.sid, exit_signal=request.exit_signal)
+    process = Process(pid, maker, maker=parent, pgid=maker.pgid, sid=maker.sid, exit_signal=request.exit_signal)
     if request.flags & CLONE_PARENT:  # a sibling of its maker
         process.parent, process.orphan_ppid, process.exit_signal = maker.parent, maker.orphan_ppid, maker.exit_signal
+        process.maker = maker.maker
     process.limits = maker.limits.copy()
     process.executable = maker.executable
     if process.parent is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 # uapi/linux/capability.h
 CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID = range(5)
 CAP_SETGID, CAP_SETUID, CAP_SETPCAP = 6, 7, 8
+CAP_SYS_PTRACE = 19
 LAST_CAPABILITY = 40  # CAP_CHECKPOINT_RESTORE
 NO_ID = 0xFFFF_FFFF  # (uid_t)-1: "leave as it is"
 ALL_CAPABILITIES = (1 << LAST_CAPABILITY + 1) - 1

@@ -17,6 +17,10 @@ from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.process.loader import Executable, Loader
 from emulator.linux.process.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
 from emulator.linux.process.task import CloneRequest, FileContext, KernelServices, Process, Task
+from emulator.linux.ptrace import links
+from emulator.linux.ptrace.abi import PtraceEvent
+from emulator.linux.ptrace.children import trace_child
+from emulator.linux.ptrace.stops import note
 from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.signals.signal import (
     CLD_EXITED,
@@ -143,7 +147,7 @@ class Lifecycle:
 
     def _replace(self, task: Task, executable: Executable, environment: tuple[bytes, ...], path: str) -> None:
         """The point of no return of execve."""
-        kernel, process = self._kernel, task.process
+        kernel, process, old_tid = self._kernel, task.process, task.tid
         self._end_other_threads(task)
         new = self._loader.new_memory_map()
         new.stack_limit = task.limits.soft(RLIMIT_STACK)
@@ -166,17 +170,23 @@ class Lifecycle:
         task.files.close_on_exec()
         task.cpu.set_address_space(new.space)
         kernel.architecture.start_program(task.cpu.core, loaded.entry, loaded.stack_pointer)
+        note(task, PtraceEvent.EXEC, old_tid)
 
     def _end_other_threads(self, task: Task) -> None:
         """Of all threads this one stays, as the main thread with the process's number (de_thread)."""
         process = task.process
         for thread in list(process.threads):
             if thread is not task:
-                self._end_task(thread, SIGKILL)
-        if process.leader is not task:
-            del self._kernel.tasks[task.tid]
+                self._end_task(thread, 0)
+        leader = process.leader
+        if leader is not task:
+            if leader is not None and leader.tracer is not None:
+                links.forget(leader)
+            before = task.tid
+            del self._kernel.tasks[before]
             task.tid = process.pid
             self._kernel.tasks[task.tid] = process.leader = task
+            links.renumber(task, before)
 
     def unshare_files(self, task: Task) -> None:
         """Descriptors of its own, where other tasks have them, too."""
@@ -248,6 +258,8 @@ class Lifecycle:
         child.process.threads.append(child)
         kernel.tasks[child.tid] = child
         child.registers = child_registers(parent, request)
+        if parent.tracee is not None:
+            trace_child(parent, child, request)
         kernel.tracepoints.task_fork.fire(parent, child)
         kernel.dispatcher.add(child)
         return child
@@ -281,6 +293,9 @@ class Lifecycle:
         task.files.release()
         if task is not task.process.leader:
             del kernel.tasks[task.tid]
+            links.thread_ended(task, status)
+        if task.tracees:
+            links.tracer_ends(task)
 
     def end_process(self, process: Process, status: int) -> None:
         """All threads end, in the order of their tids; the process stays a zombie until its parent waits for it."""
@@ -299,7 +314,12 @@ class Lifecycle:
         if process is self.first.process:
             self._kernel.exit_status = status
             self._end_all()
-        elif process.parent is None:
+        elif not links.process_ended(process):
+            self.tell_end(process)
+
+    def tell_end(self, process: Process) -> None:
+        """To the parent; of a process that has none nothing is left."""
+        if process.parent is None:
             self._forget(process)
         else:
             self._tell_parent(process, process.parent)
@@ -320,11 +340,10 @@ class Lifecycle:
                 if leader is not None and leader.parent_death_signal:
                     info = SignalInfo(leader.parent_death_signal, SI_USER, pid=process.pid)
                     self._kernel.signal_process(child, info)
-            elif above is None:
-                self._forget(child)
-            else:
+            elif above is not None:
                 above.children[child.pid] = child
-                self._tell_parent(child, above)
+            if child.exit_status is not None and not links.is_traced_by_stranger(child):
+                self.tell_end(child)
 
     def _end_all(self) -> None:
         """The machine ends with its first process, and what still runs with it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from emulator._native import PhysicalMemory, RegisterState
+from emulator._native import Core, PhysicalMemory, RegisterState
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
@@ -18,12 +19,13 @@ from emulator.linux.mm.mapping import MappedFile
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.limits import Limits
+from emulator.linux.process.tracee import Tracee
 from emulator.linux.random import Random
 from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
-from emulator.linux.signals.signal import SignalInfo, SignalState
+from emulator.linux.signals.signal import Interrupted, SignalInfo, SignalState
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
@@ -75,6 +77,8 @@ class DispatcherServices(Protocol):
 
     def go_on(self, task: Task) -> None: ...
 
+    def registers_of(self, task: Task) -> AbstractContextManager[Core]: ...
+
     def timers_of(self, cpu: Cpu) -> Timers: ...
 
 
@@ -94,9 +98,18 @@ class LifecycleServices(Protocol):
     def end_process(self, process: Process, status: int) -> None:
         """... with a wait status word."""
 
+    def tell_end(self, process: Process) -> None:
+        """To the parent of one that has ended."""
+
     def reap(self, child: Process) -> None: ...
 
     def unshare_files(self, task: Task) -> None: ...
+
+
+class SteppingServices(Protocol):
+    """What ptrace(2) asks of who steps tasks (a ``Stepping``)."""
+
+    def begin(self) -> None: ...
 
 
 class TerminalServices(Protocol):
@@ -159,6 +172,12 @@ class KernelServices(Protocol):
     def out_of_memory(self, task: Task) -> None:
         """The machine has no frame left for what `task` does: its process ends."""
 
+    @property
+    def stepping(self) -> SteppingServices: ...
+
+    def return_traced(self, task: Task, interrupted: Interrupted | None) -> None:
+        """A traced task is on its way back to user mode, and may stop there."""
+
     def dies_of_instruction(self, task: Task, pc: int) -> None:
         """SIGILL ends the task's process, and nobody has sent that."""
 
@@ -182,6 +201,7 @@ class TaskState(Enum):
     RUNNABLE = "R"  # it executes, or waits for a CPU
     SLEEPING = "S"
     STOPPED = "T"  # by a signal
+    TRACED = "t"  # for its tracer
     ZOMBIE = "Z"  # it has ended
 
 
@@ -221,6 +241,7 @@ class Process:
     pid: int
     parent: Process | None  # None: nobody whom the guest could see
     orphan_ppid: int = 1  # what it calls its parent then: init, who reaps
+    maker: Task | None = None  # the thread of its parent that made it
     pgid: int = 0
     sid: int = 0
     exit_signal: int = 0  # that its parent gets at its end
@@ -233,6 +254,7 @@ class Process:
     is_subreaper: bool = False  # PR_SET_CHILD_SUBREAPER: the parent of its descendants whose own has ended
     exit_status: int | None = None  # wait status word, once it has ended
     stopped: bool = False
+    stop_signal: int = 0  # that stopped it last
     stop_told: int | None = None  # the signal that stopped it, until its parent has waited for that
     continue_told: bool = False  # whether it has gone on, until its parent has waited for that
     interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
@@ -311,6 +333,7 @@ class Task:
     rseq: Registration | None = None
     parent_death_signal: int = 0
     dumpable: int = 1
+    allowed_tracer: int = 0  # PR_SET_PTRACER: a pid, or -1 for any
     no_new_privileges: bool = False
     timer_slack_ns: int = 50_000
     personality: int = 0
@@ -319,6 +342,9 @@ class Task:
     priority: int = 0
     nice: int = 0
     io_priority: int = 0  # as ioprio_set(2) writes it
+    tracer: Task | None = None  # who traces it
+    tracee: Tracee | None = None  # ... and how that is: None if nobody does
+    tracees: dict[int, Task] = field(default_factory=dict)  # by tid, whom it traces; ended ones, too
     # what the scheduler and the kernel note of it
     state: TaskState = TaskState.RUNNABLE
     registers: RegisterState | None = None  # as they were when another task came onto its core

@@ -9,9 +9,11 @@ and idle CPUs are drawn (``Choices``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
+from emulator._native import Core
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task, TaskState
@@ -150,6 +152,23 @@ class Dispatcher:
             queue.cpu.core.save_state_into(task.registers)
         queue.loaded = None
 
+    @contextmanager
+    def registers_of(self, task: Task) -> Iterator[Core]:
+        """A core that holds the registers of a task which does not execute, to read and write them."""
+        for queue in self.queues:
+            if queue.loaded is task:
+                yield queue.cpu.core
+                return
+        assert task.registers is not None, f"task {task.tid} has no registers"
+        core = self.executing.cpu.core
+        own = core.save_state()
+        core.restore_state(task.registers)
+        try:
+            yield core
+        finally:
+            core.save_state_into(task.registers)
+            core.restore_state(own)
+
     def slice_of(self, task: Task) -> int:
         cycles = slice_cycles(task, self.slice_cycles, self._round_robin_cycles)
         return FOREVER if cycles is None else self._choices.length(cycles)
@@ -196,7 +215,7 @@ class Dispatcher:
         assert queue.current is task, f"task {task.tid} is on no CPU, and cannot begin to sleep"
         queue.departing = True
         self.events.version += 1
-        task.state = TaskState.SLEEPING
+        task.state = TaskState.TRACED if sleep.traced else TaskState.SLEEPING
         task.sleep = sleep
         for waited in sleep.queues:
             waited.add(task)
@@ -221,7 +240,7 @@ class Dispatcher:
         slept = self._tracepoints.sched_stat_sleep if task.sleep.interruptible else self._tracepoints.sched_stat_blocked
         self._end_sleep(task)
         task.woken_by = reason
-        if task.process.stopped:
+        if task.process.stopped and task.tracee is None:
             task.state = TaskState.STOPPED
             return True
         self._make_ready(task, slept)

@@ -75,6 +75,7 @@ class Sleep:
     until_ns: int | None
     what: str  # for the user, if nothing can end it
     interruptible: bool = True
+    traced: bool = False  # it is stopped for its tracer
     works_cycles: int = 0  # if not 0, the call has work left: it goes on when so many have passed, and keeps its CPU
 
 

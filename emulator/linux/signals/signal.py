@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from emulator.linux.sched.waiting import WaitQueue
@@ -62,6 +62,7 @@ TRAP_BRKPT = 1
 TRAP_TRACE = 2
 CLD_EXITED = 1
 CLD_KILLED = 2
+CLD_TRAPPED = 4
 CLD_STOPPED = 5
 CLD_CONTINUED = 6
 
@@ -131,6 +132,10 @@ class SignalInfo:
     @property
     def is_fault(self) -> bool:
         return self.signal in (SIGILL, SIGFPE, SIGSEGV, SIGBUS, SIGTRAP) and self.code > 0
+
+    def of(self, tid: int) -> SignalInfo:
+        """The same of a thread."""
+        return replace(self, pid=tid)
 
     def pack(self) -> bytes:
         """128 bytes, uapi/asm-generic/siginfo.h on a 64-bit machine."""
@@ -261,6 +266,7 @@ class SignalState:
     awaited: int = 0  # rt_sigtimedwait: what ends it, though it be blocked
     restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
     interrupted: Interrupted | None = None  # a call that waits for its stopped process to go on
+    stops: bool = False  # it is to stop for its tracer before it executes on
 
     def forked(self) -> SignalState:
         """Of the thread of a new process: nothing is pending."""
@@ -300,10 +306,10 @@ class SignalState:
     @property
     def due(self) -> bool:
         """Whether something is to be looked at before the thread executes on."""
-        return bool(self.pending or self.shared.pending or self.interrupted is not None)
+        return bool(self.pending or self.shared.pending or self.interrupted is not None or self.stops)
 
     def deliverable(self) -> bool:
-        return self.due and bool(self.pending_mask() & ~(self.blocked & ~self.awaited))
+        return self.due and (self.stops or bool(self.pending_mask() & ~(self.blocked & ~self.awaited)))
 
     def fatal(self) -> bool:
         """Whether one is pending that ends the process (fatal_signal_pending)."""

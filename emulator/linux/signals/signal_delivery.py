@@ -52,6 +52,9 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
     if interrupted is None:
         interrupted = signals.interrupted
     signals.interrupted = None
+    if task.tracee is not None:
+        task.kernel.return_traced(task, interrupted)
+        return
     while task.exit_code is None:
         if task.process.stopped:
             signals.interrupted = interrupted
@@ -64,12 +67,12 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
         if action.handler == SIG_IGN:
             continue
         if action.handler == SIG_DFL:
-            _act_by_default(task, info)
+            act_by_default(task, info)
             continue
         if interrupted is not None:
             _restart(task, interrupted, handler_runs=True, restart=bool(action.flags & SA_RESTART))
             interrupted = None
-        _enter_handler(task, info, action)
+        enter_handler(task, info, action)
     if task.exit_code is not None:
         return
     if interrupted is not None:
@@ -90,7 +93,7 @@ def is_restart(result: int) -> bool:
     return result in (-ERESTARTSYS, -ERESTARTNOHAND)
 
 
-def _act_by_default(task: Task, info: SignalInfo) -> None:
+def act_by_default(task: Task, info: SignalInfo) -> None:
     action = default_action(info.signal)
     if action in (Default.IGNORE, Default.CONTINUE):
         return
@@ -104,7 +107,7 @@ def _act_by_default(task: Task, info: SignalInfo) -> None:
     task.kernel.lifecycle.end_process(task.process, info.signal)
 
 
-def _enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
+def enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
     signals, core, architecture = task.signals, task.cpu.core, task.architecture
     stack = signals.stack
     own = core.read_register(architecture.sp)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from emulator.linux.process.limits import RLIMIT_SIGPENDING
 from emulator.linux.process.task import Process, Task
+from emulator.linux.process.tracee import Tracee
+from emulator.linux.sched.waiting import Wake
 from emulator.linux.signals.signal import (
     CLD_CONTINUED,
     CLD_STOPPED,
@@ -23,7 +25,6 @@ from emulator.linux.signals.signal import (
     Default,
     PendingSignals,
     SignalInfo,
-    SignalState,
     bit,
     default_action,
 )
@@ -35,7 +36,7 @@ def send_to_thread(task: Task, info: SignalInfo) -> bool:
     if task.exit_code is not None:
         return True
     task.kernel.tell_signal(task, info, delivered=False)
-    if _acts_at_once(task.process, task.signals, info.signal):
+    if _acts_at_once(task, info.signal):
         return True
     if not _append(task, task.signals.pending, info):
         return False
@@ -49,7 +50,7 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
     if not process.threads:
         return True
     main = process.threads[0]
-    if _acts_at_once(process, main.signals, info.signal):
+    if _acts_at_once(main, info.signal):
         main.kernel.tell_signal(main, info, delivered=False)
         return True
     if info.signal < SIGRTMIN and main.signals.shared.pending.mask & bit(info.signal):
@@ -75,9 +76,9 @@ def _append(task: Task, pending: PendingSignals, info: SignalInfo) -> bool:
     return True
 
 
-def _acts_at_once(process: Process, signals: SignalState, signal: int) -> bool:
-    """Whether nothing is left to deliver. `signals`: of the thread, or of the main thread."""
-    kernel = process.threads[0].kernel
+def _acts_at_once(task: Task, signal: int) -> bool:
+    """Whether nothing is left to deliver to a thread, or to the process of this main one."""
+    process, signals, kernel = task.process, task.signals, task.kernel
     if signal == SIGKILL:
         kernel.lifecycle.end_process(process, SIGKILL)
         return True
@@ -86,7 +87,7 @@ def _acts_at_once(process: Process, signals: SignalState, signal: int) -> bool:
     elif signal == SIGCONT:
         _drop(process, STOPS)
         go_on(process)
-    if signals.kept_away(signal):
+    if signals.kept_away(signal) or task.tracee is not None:  # a tracer sees also what is ignored
         return False
     if signals.ignored(signal):
         return True
@@ -130,14 +131,23 @@ def stop(process: Process, signal: int) -> None:
     if signal != SIGSTOP and is_orphaned(process):
         return
     process.stopped = True
-    process.stop_told, process.continue_told = signal, False
+    process.stop_signal = process.stop_told = signal
+    process.continue_told = False
     for thread in process.threads:
-        thread.kernel.dispatcher.stop(thread)
-    _tell_parent(process, CLD_STOPPED, signal)
+        if thread.tracee is None:
+            thread.kernel.dispatcher.stop(thread)
+        else:
+            thread.tracee.group_stop = thread.signals.stops = True
+            thread.kernel.dispatcher.interrupt(thread)
+    if not _is_traced_by_parent(process):
+        _tell_parent(process, CLD_STOPPED, signal)
 
 
 def go_on(process: Process) -> None:
-    """SIGCONT: a stopped process goes on, even if it blocks or ignores the signal."""
+    """SIGCONT: a stopped process goes on, even if it blocks or ignores the signal. Who is traced does when let go."""
+    for thread in process.threads:
+        if thread.tracee is not None:
+            _notify(thread, thread.tracee)
     if not process.stopped:
         return
     process.stopped = False
@@ -145,6 +155,23 @@ def go_on(process: Process) -> None:
     for thread in process.threads:
         thread.kernel.dispatcher.go_on(thread)
     _tell_parent(process, CLD_CONTINUED, SIGCONT)
+
+
+def _notify(task: Task, tracee: Tracee) -> None:
+    """Its process goes on: who is seized tells that by a stop, at once if it listens (ptrace_trap_notify)."""
+    tracee.group_stop = False
+    tracee.notified = tracee.seized
+    task.signals.stops = tracee.has_to_stop
+    if tracee.listens and tracee.stop is not None:
+        tracee.stop, tracee.injected = None, 0
+        task.wake(Wake.READY)
+    task.kernel.dispatcher.interrupt(task)
+
+
+def _is_traced_by_parent(process: Process) -> bool:
+    """Its parent hears of stops as a tracer then, and only so."""
+    leader = process.leader
+    return leader is not None and leader.tracer is not None and leader.tracer.process is process.parent
 
 
 def is_orphaned(process: Process) -> bool:

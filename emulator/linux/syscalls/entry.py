@@ -10,6 +10,9 @@ from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.process.task import Call, Task
+from emulator.linux.process.tracee import NO_CALL, Tracee
+from emulator.linux.ptrace.calls import TracedCalls
+from emulator.linux.ptrace.delivery import returning
 from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 from emulator.linux.signals.signal import Interrupted
@@ -18,6 +21,8 @@ from emulator.linux.syscalls.failures import fail
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.syscalls.table import Syscall
 from emulator.linux.tracepoints import Tracepoints
+
+TRACED = -1  # the number of a call that sleeps with its tracee's stops around it: it ends by itself
 
 Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
 
@@ -46,6 +51,7 @@ class SyscallEntry:
         self._kernel = kernel
         self._rows = rows
         self._calls: dict[int, Handler] = {}  # compiled rows
+        self._traced = TracedCalls(kernel, lambda number: self._calls.get(number) or self._compile(number), self._name)
 
     def install(self, row: Syscall) -> None:
         """Put `row` in place of what this kernel has for its number: a call that another room's object answers."""
@@ -65,6 +71,9 @@ class SyscallEntry:
         assert task is not None, f"CPU {cpu.number} runs no task"
         core = cpu.core
         kernel.work(task, kernel.costs.syscall)
+        if task.tracee is not None:
+            self._begin_traced(task, self._traced.make(task, task.tracee))
+            return
         registers = core.syscall_arguments()
         number, arguments = registers[0], registers[1:]
         call = self._calls.get(number) or self._compile(number)
@@ -95,6 +104,8 @@ class SyscallEntry:
         try:
             sleep = call.generator.send(reason)
         except StopIteration as stop:
+            if call.number == TRACED:
+                return
             result = stop.value
         except LinuxError as error:
             result = fail(task, error)
@@ -106,6 +117,25 @@ class SyscallEntry:
             self._wait(task, sleep)
             return
         self._finish(task, call.number, call.first_argument, result)
+
+    def return_traced(self, task: Task, tracee: Tracee, interrupted: Interrupted | None) -> None:
+        """A traced task is on its way back to user mode, from anything but a call that it has made while traced."""
+        if interrupted is None:
+            tracee.call_number = NO_CALL
+        self._begin_traced(task, returning(task, tracee, interrupted))
+
+    def _begin_traced(self, task: Task, work: Sleeping[None]) -> None:
+        """What the kernel does for a traced task, to its end or to the first stop."""
+        try:
+            sleep = next(work)
+        except StopIteration:
+            return
+        task.call = Call(work, TRACED, 0)
+        self._wait(task, sleep)
+
+    def _name(self, number: int) -> str:
+        row = self._rows.get(number)
+        return "" if row is None else row.name
 
     def _begin(self, task: Task, call: Sleeping[int], number: int, first_argument: int) -> int | None:
         """A call that may sleep: its result, if it does not. If it does, `task.call` is what goes on later."""

@@ -50,6 +50,7 @@ PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SE
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 29, 30, 36, 37
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE = range(38, 43)
 PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 8, 24, 47
+PR_SET_PTRACER, ANY_TRACER = 0x59616D61, (1 << 64) - 1
 PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_RAISE, PR_CAP_AMBIENT_LOWER, PR_CAP_AMBIENT_CLEAR_ALL = range(1, 5)
 
 
@@ -124,6 +125,14 @@ def _ambient(task: Task, what: int, capability: int) -> int:
     return 0
 
 
+def _set_tracer(task: Task, pid: int, _: int) -> int:
+    """PR_SET_PTRACER: it matters where kernel.yama.ptrace_scope is not 0."""
+    if pid not in (0, ANY_TRACER) and pid not in task.kernel.tasks:
+        raise LinuxError(EINVAL, f"process {pid} does not exist")
+    task.allowed_tracer = pid
+    return 0
+
+
 def _set_subreaper(task: Task, value: int, _: int) -> int:
     task.process.is_subreaper = value != 0
     return 0
@@ -175,6 +184,7 @@ PRCTL: dict[int, PrctlHandler] = {
     PR_GET_TSC: _write_u32(lambda task: 1),  # PR_TSC_ENABLE
     PR_GET_SECUREBITS: _zero,
     PR_SET_TIMERSLACK: _set_timer_slack,
+    PR_SET_PTRACER: _set_tracer,
     PR_GET_TIMERSLACK: lambda task, _, __: task.timer_slack_ns,
     PR_SET_CHILD_SUBREAPER: _set_subreaper,
     PR_GET_CHILD_SUBREAPER: _write_u32(lambda task: int(task.process.is_subreaper)),

@@ -10,6 +10,7 @@ from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.process.cloning import CLONE_PIDFD
+from emulator.linux.ptrace.permission import check_access
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
@@ -99,6 +100,7 @@ def _process_vm(
     found = task.kernel.tasks.get(pid)
     if found is None or found.exit_code is not None:
         raise LinuxError(ESRCH, f"process {pid} does not exist")
+    check_access(task, found)
     room = min(sum(length for _, length in own), sum(length for _, length in others), MAX_BYTES)
     pairs = _by_page(own)
     at, left = 0, 0

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from emulator.linux.errors import EAGAIN, ECHILD, EINVAL, ESRCH, LinuxError
 from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import process_of
-from emulator.linux.process.task import Process, Task, Usage
+from emulator.linux.process.task import Task, Usage
+from emulator.linux.process.tracee import Tracee
+from emulator.linux.ptrace.links import forget, is_traced_by_stranger
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.signals.signal import (
     CLD_CONTINUED,
     CLD_EXITED,
     CLD_KILLED,
     CLD_STOPPED,
+    CLD_TRAPPED,
     SIGCHLD,
     SIGCONT,
     SignalInfo,
@@ -33,14 +36,15 @@ CONTINUED_STATUS = 0xFFFF
 STOPPED_STATUS = 0x7F  # in the low byte, with the signal above
 SIGINFO_BYTES = 32  # of the 128, up to si_status and its padding: waitid writes no more
 
-Wanted = Callable[[Process], bool]
+Wanted = Callable[[Task], bool]
+"""Of a child's main thread, or of a thread that the caller traces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What there is to tell of a child."""
+    """What there is to tell of a child, or of a thread that is traced."""
 
-    child: Process
+    task: Task
     code: int  # CLD_*
     status: int  # wait status word
     used: Usage
@@ -50,34 +54,78 @@ class Event:
         """si_status: the exit status, or the signal."""
         if self.code == CLD_EXITED:
             return self.status >> 8
+        if self.code == CLD_TRAPPED:
+            return self.status >> 8
         if self.code == CLD_STOPPED:
             return self.status >> 8 & 0xFF
         return SIGCONT if self.code == CLD_CONTINUED else self.status & 0x7F
 
 
-def _event(child: Process, options: int) -> Event | None:
-    """What this child has to tell of which `options` speak."""
+def _used(task: Task) -> Usage:
+    process = task.process
+    return process.usage() + process.waited_usage
+
+
+def _end(task: Task, status: int) -> Event:
+    return Event(task, CLD_KILLED if status & 0x7F else CLD_EXITED, status, _used(task))
+
+
+def _event(task: Task, options: int, *, hidden: bool) -> Event | None:
+    """What a child, by its main thread, has to tell of which `options` speak. `hidden`: a tracer hears of its end."""
+    child = task.process
     status = child.exit_status
     if status is not None:
-        if not options & WEXITED:
-            return None
-        code = CLD_KILLED if status & 0x7F else CLD_EXITED
-        return Event(child, code, status, child.ended_usage + child.waited_usage)
+        return _end(task, status) if options & WEXITED and not hidden else None
     if options & WSTOPPED and child.stop_told is not None:
-        return Event(child, CLD_STOPPED, child.stop_told << 8 | STOPPED_STATUS, child.usage() + child.waited_usage)
+        return Event(task, CLD_STOPPED, child.stop_told << 8 | STOPPED_STATUS, _used(task))
     if options & WCONTINUED and child.continue_told:
-        return Event(child, CLD_CONTINUED, CONTINUED_STATUS, child.usage() + child.waited_usage)
+        return Event(task, CLD_CONTINUED, CONTINUED_STATUS, _used(task))
     return None
 
 
-def _consume(task: Task, event: Event) -> None:
+def _event_of_tracee(task: Task, tracee: Tracee, options: int) -> Event | None:
+    """... a thread that is traced. Its stops are told whether or not anybody asks."""
+    ended = task.process.exit_status if task is task.process.leader else tracee.ended
+    if ended is not None:
+        return _end(task, ended) if options & WEXITED else None
+    stop = tracee.stop
+    if stop is not None and not stop.told and not tracee.listens:
+        return Event(task, CLD_TRAPPED, stop.code << 8 | STOPPED_STATUS, _used(task))
+    if options & WCONTINUED and task is task.process.leader and task.process.continue_told:
+        return Event(task, CLD_CONTINUED, CONTINUED_STATUS, _used(task))
+    return None
+
+
+def _consume(event: Event) -> None:
     """It has been told: not again."""
-    if event.code == CLD_STOPPED:
-        event.child.stop_told = None
+    task, process = event.task, event.task.process
+    if event.code == CLD_TRAPPED:
+        assert task.tracee is not None, "only who is traced traps"
+        assert task.tracee.stop is not None, "it is stopped"
+        task.tracee.stop.told = True
+    elif event.code == CLD_STOPPED:
+        process.stop_told = None
     elif event.code == CLD_CONTINUED:
-        event.child.continue_told = False
+        process.continue_told = False
     else:
-        task.kernel.lifecycle.reap(event.child)
+        stranger = is_traced_by_stranger(process)
+        if task.tracer is not None:
+            forget(task)
+        if task is process.leader and not stranger:
+            task.kernel.lifecycle.reap(process)
+
+
+def _children(task: Task, options: int) -> Iterator[tuple[Task, Tracee | None]]:
+    """Main threads of children, then whom the caller's threads trace; these alone with how that is."""
+    for child in task.process.children.values():
+        leader = child.leader
+        assert leader is not None, "every process has a main thread"
+        traced_here = leader.tracer is not None and leader.tracer.process is task.process
+        if not traced_here and (options & WALL or (child.exit_signal != SIGCHLD) == bool(options & WCLONE)):
+            yield leader, None
+    for thread in (task,) if options & WNOTHREAD else task.process.threads:
+        for traced in thread.tracees.values():
+            yield traced, traced.tracee
 
 
 def _wait(task: Task, wanted: Wanted, options: int, what: str) -> Sleeping[Event | None]:
@@ -85,11 +133,15 @@ def _wait(task: Task, wanted: Wanted, options: int, what: str) -> Sleeping[Event
 
     def find() -> Event | None:
         there = False
-        for child in task.process.children.values():
-            if not wanted(child) or (not options & WALL and (child.exit_signal != SIGCHLD) != bool(options & WCLONE)):
+        for child, tracee in _children(task, options):
+            if not wanted(child):
                 continue
-            there = there or child.exit_status is None or bool(options & WEXITED)
-            event = _event(child, options)
+            hidden = tracee is None and child.tracer is not None
+            there = there or child.process.exit_status is None or hidden or bool(options & WEXITED)
+            if tracee is None:
+                event = _event(child, options, hidden=hidden)
+            else:
+                event = _event_of_tracee(child, tracee, options)
             if event is not None:
                 return event
         if not there:
@@ -101,7 +153,7 @@ def _wait(task: Task, wanted: Wanted, options: int, what: str) -> Sleeping[Event
         yield from wait_until(task, lambda: find() is not None, lambda: (task.process.child_ended,), what)
         event = find()
     if event is not None and not options & WNOWAIT:
-        _consume(task, event)
+        _consume(event)
     return event
 
 
@@ -110,10 +162,10 @@ def _of_group(group: int) -> Wanted:
 
 
 def _of_pid(pid: int) -> Wanted:
-    return lambda child: child.pid == pid
+    return lambda child: child.tid == pid
 
 
-def _anybody(child: Process) -> bool:
+def _anybody(child: Task) -> bool:
     return True
 
 
@@ -136,7 +188,7 @@ def wait4(task: Task, upid: int, stat_addr: Out[U32], options: UInt, ru: Out[Rus
         stat_addr.write(U32(event.status))
     if ru:
         ru.write(Rusage.of(event.used))
-    return event.child.pid
+    return event.task.tid
 
 
 def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
@@ -146,7 +198,7 @@ def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
         if number < 0:
             raise LinuxError(EINVAL, f"waitid for pidfd {number}")
         process = process_of(task.files.get(number))
-        return lambda child: child is process
+        return lambda child: child is process.leader
     if kind not in (P_PID, P_PGID) or number < (1 if kind == P_PID else 0):
         raise LinuxError(EINVAL, f"waitid for {kind}, {number}")
     return _of_pid(number) if kind == P_PID else _of_group(number or task.pgid)
@@ -166,7 +218,7 @@ def waitid(task: Task, which: int, upid: int, infop: Address, options: UInt, ru:
     if infop:
         told = bytes(SIGINFO_BYTES)
         if event is not None:
-            uid = event.child.leader.credentials.uid if event.child.leader is not None else 0
-            told = SignalInfo(SIGCHLD, event.code, pid=event.child.pid, uid=uid, value=event.value).pack()
+            uid = event.task.credentials.uid
+            told = SignalInfo(SIGCHLD, event.code, pid=event.task.tid, uid=uid, value=event.value).pack()
         task.mm.write(infop, told[:SIGINFO_BYTES])
     return 0

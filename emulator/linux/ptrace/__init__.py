@@ -1,0 +1,1 @@
+"""ptrace(2): a task stops for another one, which reads and changes its registers, memory and signals."""

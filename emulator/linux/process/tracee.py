@@ -41,6 +41,11 @@ class Tracee:
     ended: int | None = None  # wait status word of a thread that has ended, until its tracer has waited for it
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it is in no stop."""
+        return self.stop is None
+
+    @property
     def has_to_stop(self) -> bool:
         """Whether it stops before it executes on, whatever signals there are."""
         return self.interrupted or self.notified or self.group_stop

@@ -5,11 +5,12 @@ from __future__ import annotations
 from emulator.linux.process.task import Process, Task
 from emulator.linux.process.tracee import Tracee
 from emulator.linux.ptrace.abi import PtraceEvent
-from emulator.linux.ptrace.stops import is_killed_with_tracer, let_go
+from emulator.linux.ptrace.stops import is_killed_with_tracer
+from emulator.linux.sched.waiting import Wake
 from emulator.linux.signals.signal import (
     CLD_EXITED,
     CLD_KILLED,
-    SI_KERNEL,
+    SI_USER,
     SIGCHLD,
     SIGKILL,
     SIGSTOP,
@@ -37,11 +38,12 @@ def unlink(task: Task, signal: int = 0) -> None:
     assert tracer is not None, f"task {task.tid} is not traced"
     assert tracee is not None, f"task {task.tid} is not traced"
     del tracer.tracees[task.tid]
-    was_stopped = tracee.stop is not None
-    if was_stopped:
-        let_go(task, signal)
+    was_stopped = not tracee.goes_on
+    tracee.stop, tracee.injected = None, signal
     task.tracer = task.tracee = None
     task.signals.stops = False
+    if was_stopped:
+        task.wake(Wake.READY)
     if task.process.stopped and not was_stopped and task.exit_code is None:
         task.kernel.dispatcher.stop(task)
 
@@ -55,7 +57,7 @@ def inherit(parent: Task, child: Task, event: int | None) -> None:
     if above.seized:
         own.interrupted = child.signals.stops = True
     else:
-        child.signals.pending.post(SignalInfo(SIGSTOP, SI_KERNEL))
+        child.signals.pending.post(SignalInfo(SIGSTOP, SI_USER))
     if event is not None:
         above.events.append((event, child.tid))
 

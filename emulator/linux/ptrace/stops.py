@@ -45,7 +45,7 @@ def stop(task: Task, stopped: Stop, message: int = 0) -> Sleeping[int]:
         tracee.group_stop = tracee.notified = False
     task.signals.stops = tracee.has_to_stop
     tell_tracer(task, stopped)
-    while tracee.stop is not None:
+    while not tracee.goes_on:
         yield Sleep((), None, f"{task.comm} is stopped for its tracer", interruptible=False, traced=True)
     tracee.message = 0
     return tracee.injected

@@ -45,7 +45,7 @@ from emulator.linux.signals.signal import Interrupted, SignalAction
 MASK = (1 << 64) - 1
 WORD = 8
 ORIG_RAX, CS, SS = "orig_rax", "cs", "ss"  # of struct user_regs_struct, what is no register of the core
-USER_REGS = (
+USER_REGS: tuple[int | str, ...] = (
     R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS, RFLAGS, RSP, SS,
     FS_BASE, GS_BASE, DS, ES, FS, GS,
 )  # fmt: skip
@@ -99,9 +99,10 @@ def _write_general(core: Core, tracee: Tracee, data: bytes) -> None:
     values = struct.unpack(f"<{len(USER_REGS)}Q", data)
     by_register = dict(zip(USER_REGS, values, strict=True))
     for register in SELECTORS:  # whoever loads FS or GS loses its base: those come behind
-        _write_one(core, tracee, register, by_register.pop(register))
-    for one, value in by_register.items():
-        _write_one(core, tracee, one, value)
+        _write_one(core, tracee, register, by_register[register])
+    for one in USER_REGS:
+        if one not in SELECTORS:
+            _write_one(core, tracee, one, by_register[one])
 
 
 def _read_fpu(core: Core, tracee: Tracee) -> bytes:

@@ -131,7 +131,8 @@ class SignalInfo:
 
     @property
     def is_fault(self) -> bool:
-        return self.signal in (SIGILL, SIGFPE, SIGSEGV, SIGBUS, SIGTRAP) and self.code > 0
+        """Whether it tells an address. A stop for a tracer (SIGTRAP) tells a thread instead."""
+        return self.signal in (SIGILL, SIGFPE, SIGSEGV, SIGBUS, SIGTRAP) and self.code > 0 and not self.pid
 
     def of(self, tid: int) -> SignalInfo:
         """The same of a thread."""

@@ -10,8 +10,8 @@ from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import ProcessFile, process_of, signalled_by
 from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.process.cloning import CLONE_PIDFD
-from emulator.linux.ptrace.permission import check_access
 from emulator.linux.process.task import Task
+from emulator.linux.ptrace.permission import check_access
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
 from emulator.linux.syscalls.input_output import ends_early

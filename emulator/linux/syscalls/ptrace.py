@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EIO, EPERM, ESRCH, LinuxError
-from emulator.linux.process.task import Task, TaskState
+from emulator.linux.process.task import Task
 from emulator.linux.ptrace import abi
 from emulator.linux.ptrace.links import link
 from emulator.linux.ptrace.permission import check_access
@@ -36,9 +36,10 @@ def _attach(task: Task, target: Task, *, seized: bool, options: int) -> int:
     tracee = link(task, target, seized=seized, options=options)
     if not seized:
         task.kernel.send_signal(target, SignalInfo(SIGSTOP, SI_KERNEL))
-    if target.state is TaskState.STOPPED:
+    if target.process.stopped:
         tracee.group_stop = target.signals.stops = True
         task.kernel.dispatcher.go_on(target)
+        task.kernel.dispatcher.interrupt(target)
     return 0
 
 

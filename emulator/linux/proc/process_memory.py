@@ -6,12 +6,13 @@ import stat as file_mode
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EINVAL, EIO, LinuxError
+from emulator.linux.errors import EACCES, EINVAL, EIO, LinuxError
 from emulator.linux.fs.nodes import BodyOfNode, Regular
 from emulator.linux.fs.virtual_files import VirtualNode, Volume
 from emulator.linux.mm.mapping import PAGE_SHIFT
 from emulator.linux.mm.remote_access import read_remote, write_remote
 from emulator.linux.process.task import Task
+from emulator.linux.ptrace.permission import may_access
 
 ENTRY_BYTES = 8  # of pagemap, for each page
 PRESENT, OF_FILE, EXCLUSIVE, SOFT_DIRTY = 1 << 63, 1 << 61, 1 << 56, 1 << 55  # Documentation/admin-guide/mm/pagemap
@@ -33,6 +34,9 @@ class MemoryFile(VirtualNode, Regular):
         self.write = write
 
     def open(self, *, write: bool, truncate: bool) -> MemoryBody:
+        """EACCES for who may not trace the process (mm_access)."""
+        if not may_access(self.task.kernel.calling(), self.task):
+            raise LinuxError(EACCES, f"process {self.task.pid} is not one that the caller may trace")
         return MemoryBody(self)
 
 

@@ -93,7 +93,7 @@ def _until_released(child: Task) -> Sleeping[int]:
     return child.birth_tid
 
 
-CLONES = "no namespaces, control groups or chosen tids; ptrace flags do nothing"
+CLONES = "no namespaces, control groups or chosen tids"
 
 
 @syscall(aarch64=220, x86_64=56, support=Support.PARTIAL, note=CLONES)

@@ -219,6 +219,19 @@ def get_syscall_info(tracer: Task, task: Task, tracee: Tracee, address: int, dat
     return len(found)
 
 
+RSEQ_CONFIGURATION = struct.Struct("<QIIII")  # rseq_abi_pointer, size, signature, flags, padding
+
+
+def get_rseq_configuration(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> int:
+    """What rseq(2) has registered; the size of what is written, of which `address` must be told."""
+    if address != RSEQ_CONFIGURATION.size:
+        raise LinuxError(EINVAL, f"{address} bytes; struct ptrace_rseq_configuration has {RSEQ_CONFIGURATION.size}")
+    own = task.rseq
+    fields = (0, 0, 0) if own is None else (own.address, own.length, own.signature)
+    tracer.mm.write(data, RSEQ_CONFIGURATION.pack(*fields, 0, 0))
+    return RSEQ_CONFIGURATION.size
+
+
 # ---- going on
 
 
@@ -282,6 +295,7 @@ REQUESTS: dict[int, Request] = {
     abi.PTRACE_GETREGSET: get_register_set,
     abi.PTRACE_SETREGSET: set_register_set,
     abi.PTRACE_GET_SYSCALL_INFO: get_syscall_info,
+    abi.PTRACE_GET_RSEQ_CONFIGURATION: get_rseq_configuration,
 }
 
 REQUESTS_OF_X86: dict[int, Request] = {

@@ -8,6 +8,7 @@ from emulator.linux.ptrace import abi
 from emulator.linux.ptrace.links import link
 from emulator.linux.ptrace.permission import check_access
 from emulator.linux.ptrace.requests import REQUESTS, REQUESTS_OF_X86, check_options
+from emulator.linux.ptrace.stops import let_go
 from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSTOP, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Support, ULong, syscall
 
@@ -59,7 +60,7 @@ def _interrupt(target: Task) -> int:
         raise LinuxError(EIO, f"thread {target.tid} is not seized")
     tracee.interrupted = target.signals.stops = True
     if tracee.listens and tracee.stop is not None:
-        REQUESTS[abi.PTRACE_CONT](target, target, tracee, 0, 0)
+        let_go(target)
     target.kernel.dispatcher.interrupt(target)
     return 0
 

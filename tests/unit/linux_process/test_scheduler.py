@@ -101,6 +101,7 @@ class Machine:
             call=None,
             sleep=None,
             sleep_timer=None,
+            tracee=None,
             woken_by=None,
         )
         task.wake = lambda reason: self.dispatcher.wake(task, reason)

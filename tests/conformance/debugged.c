@@ -9,15 +9,11 @@
 static int watched;
 static volatile int finished;
 
-static int factorial(int n) {
-    return n < 2 ? 1 : n * factorial(n - 1);
-}
+static int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
-static void change(int by) {
-    watched += by;
-}
+static void change(int by) { watched += by; }
 
-static void *other(void *argument) {
+static void* other(void* argument) {
     finished = factorial(3);
     return argument;
 }

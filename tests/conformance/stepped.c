@@ -19,11 +19,12 @@ static void body(void) {
     static volatile char fresh[1 << 16];
     fresh[1 << 15] = 1;
     syscall(SYS_getppid);
-    for (volatile int i = 0; i < 20; i++) {}
+    for (volatile int i = 0; i < 20; i++) {
+    }
 }
 
 /* Instructions of a child from its SIGSTOP to its end, stepped or not; how many steps that were. */
-static uint64_t run(int stepped, uint64_t *steps) {
+static uint64_t run(int stepped, uint64_t* steps) {
     pid_t child = fork();
     int status;
     if (child == 0) {

@@ -54,8 +54,9 @@ print finished
 delete
 continue
 """
-# of threads and processes, and where they are
+# of threads and processes, and where they are; how far the main thread has come is nobody's promise
 NUMBERS = (
+    (re.compile(r"^( *1 +Thread .* \"debugged\") .*", re.MULTILINE), r"\1"),
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"(LWP|process) \d+"), r"\1"),
 )

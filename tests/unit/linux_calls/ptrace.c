@@ -1,5 +1,4 @@
 /* ptrace(2): every kind of stop, what a tracer hears at each and may do there. No numbers of processes are printed. */
-#include "show.h"
 #include <elf.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -7,26 +6,27 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/prctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include "show.h"
 
 #ifndef PTRACE_EVENTMSG_SYSCALL_ENTRY
 #define PTRACE_EVENTMSG_SYSCALL_ENTRY 1
 #endif
-#define NUMBER(request) ((void *)(uintptr_t)(request))
+#define NUMBER(request) ((void*)(uintptr_t)(request))
 
 static long word = 42;
 static const long constant = 17;
 static volatile sig_atomic_t handled, traps;
 
 static void on_signal(int number) { handled = number; }
-static void on_child(int number, siginfo_t *info, void *context) { traps = info->si_code * 100 + info->si_status; }
+static void on_child(int number, siginfo_t* info, void* context) { traps = info->si_code * 100 + info->si_status; }
 
 /* The next of the tracee's stops, in words. */
-static int next(pid_t child, const char *what) {
+static int next(pid_t child, const char* what) {
     int status = 0;
     pid_t found = waitpid(child, &status, __WALL);
     if (found != child)
@@ -57,7 +57,7 @@ static long message(pid_t child) {
 static void state(pid_t child) {
     char path[64], line[128];
     snprintf(path, sizeof path, "/proc/%d/status", child);
-    FILE *file = fopen(path, "r");
+    FILE* file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {
         if (!strncmp(line, "State", 5)) fputs(line, stdout);
         if (!strncmp(line, "TracerPid", 9)) printf("TracerPid is own: %d\n", atoi(line + 10) == getpid());
@@ -103,7 +103,7 @@ static void memory(void) {
     SHOW(pread(mem, &seen, sizeof seen, (off_t)(uintptr_t)&word));
     SHOW(pread(mem, &seen, sizeof seen, 8));
     close(mem);
-    struct iovec here = {&seen, 8}, there = {(void *)&constant, 8};
+    struct iovec here = {&seen, 8}, there = {(void*)&constant, 8};
     SHOW(process_vm_readv(child, &here, 1, &there, 1, 0));
     SHOW(seen);
     SHOW(process_vm_writev(child, &here, 1, &there, 1, 0));
@@ -150,7 +150,7 @@ static void system_calls(void) {
         if (WIFEXITED(status)) break;
         information(child);
         call_information(child);
-        if (stop == 3) {  /* getpid: another result */
+        if (stop == 3) { /* getpid: another result */
             unsigned long registers[64];
             struct iovec all = {registers, sizeof registers};
             SHOW(ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &all));
@@ -230,7 +230,7 @@ static void signals(void) {
     next(child, "end");
 }
 
-static void *thread(void *argument) { return argument; }
+static void* thread(void* argument) { return argument; }
 
 static void makes(void) {
     int status;
@@ -243,7 +243,7 @@ static void makes(void) {
     pthread_t other;
     pthread_create(&other, NULL, thread, NULL);
     pthread_join(other, NULL);
-    char *const arguments[] = {"program", "again", NULL};
+    char* const arguments[] = {"program", "again", NULL};
     execv("/proc/self/exe", arguments);
     _exit(1);
 }
@@ -251,9 +251,9 @@ static void makes(void) {
 static void events(void) {
     puts("-- events");
     pid_t child = traced(makes);
-    SHOW(ptrace(PTRACE_SETOPTIONS, child, 0, NUMBER(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-                                                    PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACEVFORKDONE |
-                                                    PTRACE_O_EXITKILL)));
+    SHOW(ptrace(PTRACE_SETOPTIONS, child, 0,
+                NUMBER(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
+                       PTRACE_O_TRACEEXIT | PTRACE_O_TRACEVFORKDONE | PTRACE_O_EXITKILL)));
     pid_t made = 0;
     for (;;) {
         ptrace(PTRACE_CONT, child, 0, 0);
@@ -284,7 +284,7 @@ static void events(void) {
 }
 
 static void executes(void) {
-    char *const arguments[] = {"program", "again", NULL};
+    char* const arguments[] = {"program", "again", NULL};
     execv("/proc/self/exe", arguments);
 }
 
@@ -415,7 +415,7 @@ static void tracers_end(void) {
     next(child, "child");
 }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
     if (count > 1) return 21;
     memory();
     system_calls();

@@ -53,6 +53,7 @@ class Machine:
         task.user_ns = lambda: 250_000_000
         task.system_ns = lambda: 40_000_000
         task.personality = 0
+        task.tracer = None
         task.no_new_privileges = False
         task.affinity = 1
         task.limits = Limits()

@@ -143,7 +143,7 @@ def test_gdb_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
     """Breakpoints, a condition, backtraces, finish, stepi, a watched variable by single steps, signals, threads."""
     program = Debugged(isa, tmp_path, "gdb")
     found, printed = neutral(program.ours(*GDB))
-    assert "#3 factorial (n=5) at debugged.c:13" in found
+    assert "#3 factorial (n=5) at debugged.c:12" in found
     assert {"Old value = 0", "New value = 2", "Program received signal SIGUSR1, User defined signal 1."} <= set(found)
     assert found[-1].endswith("exited with code 04]")
     assert printed == PRINTED

@@ -113,6 +113,7 @@ class PerfEvent:
         self._enabled_ns = 0
         self._running_ns = 0
         self._stamp = 0
+        self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
         self.driver: PmuDriver[PerfEvent]
         self.context: EventContext
         self.output: EventOutput

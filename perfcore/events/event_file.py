@@ -202,7 +202,12 @@ class PerfEventFile(File):
             raise LinuxError(ENOMEM, f"a perf buffer of {pages} pages: {memory.used_bytes} bytes are in use") from None
         self._use(_GuestBuffer(memory, first, pages))
         watermark = event.attr.wakeup_events if event.attr.watermark else 0
-        buffer = RingBuffer(memory.view(first, pages), watermark, overwrite=not protection & PROT_WRITE)
+        buffer = RingBuffer(
+            memory.view(first, pages),
+            watermark,
+            overwrite=not protection & PROT_WRITE,
+            backward=bool(event.attr.write_backward),
+        )
         event.attach_buffer(buffer)
         event.map_page(buffer.page)
         return first

@@ -32,6 +32,9 @@ class SampledEvent(Protocol):
     @property
     def cpu(self) -> int: ...
 
+    @property
+    def now_ns(self) -> Callable[[], int]: ...
+
     def counts_at(self, level: Level) -> bool: ...
     def read_group(self) -> list[ReadValues]: ...
 
@@ -46,7 +49,7 @@ def _prepare_tid(event: SampledEvent, kernel: Linux) -> Prepare:
 
 
 def _prepare_time(event: SampledEvent, kernel: Linux) -> Prepare:
-    now = kernel.clock.monotonic_ns
+    now = event.now_ns
 
     def prepare(sample: Sample, cpu: Cpu) -> None:
         sample.time = now()
@@ -293,7 +296,7 @@ class EventOutput:
     def throttle_record(self, throttled: bool) -> bytes:
         event = self._event
         kind = Throttle if throttled else Unthrottle
-        return self.record(kind(self._kernel.clock.monotonic_ns(), event.primary_id, event.id))
+        return self.record(kind(event.now_ns(), event.primary_id, event.id))
 
     def read_record(self, pid: int, tid: int, values: bytes) -> bytes:
         return self.record(Read(pid, tid, values))

@@ -20,6 +20,7 @@ _U64 = struct.Struct("<Q")
 _read_u64, _write_u64 = _U64.unpack_from, _U64.pack_into
 _HEAD = mmap_page.DATA_HEAD.offset
 _TAIL = mmap_page.DATA_TAIL.offset
+_ALL_BITS = (1 << 64) - 1
 
 
 class Written(IntEnum):
@@ -40,11 +41,14 @@ class RecordSource(Protocol):
 class RingBuffer:
     """One buffer, shared by all events whose output goes here.
 
+    With `backward` (attr.write_backward of them all) records are written from the end on: `data_head` is minus what has
+    been written, and who reads begins there, with the newest.
+
     `memory` is (1 + 2**n) pages (or the first page alone: no records, as Linux allows). `watermark` is in bytes, 0 for
     half of the buffer. With `overwrite` (a read-only mapping) old records are overwritten whatever `data_tail` is.
     """
 
-    def __init__(self, memory: memoryview, watermark: int = 0, overwrite: bool = False) -> None:
+    def __init__(self, memory: memoryview, watermark: int = 0, overwrite: bool = False, backward: bool = False) -> None:
         pages, rest = divmod(len(memory), PAGE_SIZE)
         data_pages = pages - 1
         if rest or data_pages < 0 or data_pages & (data_pages - 1):
@@ -54,13 +58,14 @@ class RingBuffer:
         self.data_pages = data_pages
         self.data_size = data_pages * PAGE_SIZE
         self.overwrite = overwrite
+        self.backward = backward
         self.watermark = min(watermark, self.data_size) or self.data_size // 2
         self.paused = data_pages == 0
         self.lost = 0  # records that found no room since the last PERF_RECORD_LOST
         self.poll_ready = False  # POLLIN is due
         self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
         self.readers = WaitQueue()  # of the guest
-        self._head = 0
+        self._head = 0  # bytes written
         self._wakeup = 0  # bytes: the reader is woken when the head is `watermark` beyond
         self._samples = 0  # since the last wakeup by attr.wakeup_events
         mmap_page.CAPABILITIES.write(self.page, Capability.BIT0_IS_DEPRECATED)
@@ -88,11 +93,11 @@ class RingBuffer:
             record = source.lost_record(lost) + record
         length = len(record)
         head = self._head
-        if not self.overwrite and length > (_read_u64(self.page, _TAIL)[0] - head - 1) % size:
-            self.lost = lost + 1  # one byte stays free, so that a full buffer does not look empty (CIRC_SPACE)
+        if not self.overwrite and length > self._room():
+            self.lost = lost + 1
             return Written.LOST
         self.lost = 0
-        start = head % size
+        start = (-(head + length) if self.backward else head) % size
         end = start + length
         data = self.data
         if end <= size:
@@ -113,11 +118,16 @@ class RingBuffer:
                 self._samples -= wakeup_events
                 self._wakeup += 1  # as Linux does: any change of this number is a wakeup
                 woken = True
-        _write_u64(self.page, _HEAD, head)
+        _write_u64(self.page, _HEAD, -head & _ALL_BITS if self.backward else head)
         if woken:
             self.wake()
             return Written.WAKEUP
         return Written.STORED
+
+    def _room(self) -> int:
+        """CIRC_SPACE: one byte stays free, so that a full buffer does not look empty."""
+        tail: int = _read_u64(self.page, _TAIL)[0]
+        return ((-self._head - tail if self.backward else tail - self._head) - 1) % self.data_size
 
     def wake(self) -> None:
         """There is something to read, or will never be."""
@@ -127,7 +137,7 @@ class RingBuffer:
         self.readers.wake()
 
     def drain(self) -> bytes:
-        """Take all records that are there, and move data_tail behind them."""
+        """Take all records that are there, and move data_tail behind them. Of a buffer that is written forward."""
         size = self.data_size
         tail: int = _read_u64(self.page, _TAIL)[0]
         length = self._head - tail

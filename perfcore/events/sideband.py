@@ -29,9 +29,8 @@ def wants_tasks(attr: PerfEventAttr) -> bool:
 class Sideband:
     """Writes the records. `events_of(task)` gives the events that could hear of what `task` does."""
 
-    def __init__(self, events_of: EventsOf, now: Callable[[], int]) -> None:
+    def __init__(self, events_of: EventsOf) -> None:
         self._events_of = events_of
-        self._now = now  # ns
 
     def _write(self, event: PerfEvent, record: Record, misc: int, cpu: Cpu | None) -> None:
         event.write_record(event.output.record(record, misc, cpu))
@@ -44,14 +43,12 @@ class Sideband:
             self._write(event, Comm(task.pid, task.tid, task.comm), Misc.COMM_EXEC if by_exec else 0, task.cpu)
 
     def fork(self, parent: Task, child: Task) -> None:
-        record = Fork(child.pid, parent.pid, child.tid, parent.tid, self._now())
         for event in self._listeners(parent, wants_tasks):
-            self._write(event, record, 0, parent.cpu)
+            self._write(event, Fork(child.pid, parent.pid, child.tid, parent.tid, event.now_ns()), 0, parent.cpu)
 
     def exit(self, task: Task) -> None:
-        record = Exit(task.pid, task.ppid, task.tid, task.ppid, self._now())
         for event in self._listeners(task, wants_tasks):
-            self._write(event, record, 0, task.cpu)
+            self._write(event, Exit(task.pid, task.ppid, task.tid, task.ppid, event.now_ns()), 0, task.cpu)
 
     def mmap(self, task: Task, mapping: Mapping) -> None:
         executable = bool(mapping.protection & PROT_EXEC)

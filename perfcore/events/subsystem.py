@@ -14,6 +14,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read, read_size
 from perfcore.events.checks import check_attr, check_callchain, check_cpu_permission, check_permission, check_rate
+from perfcore.events.clocks import clock_of
 from perfcore.events.context import PerfEventContext
 from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import EventState, PerfEvent
@@ -25,7 +26,6 @@ from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
 
-_SAME_CLOCKS = (1, 4)  # clockid_t: CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW are perf's own clock here
 READ_SIZE_LIMIT = 16 * 1024  # bytes of a group's reading, perf_event_validate_size
 
 
@@ -44,7 +44,7 @@ class PerfEvents:
         self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
         self._regions: Regions | None = None
-        self._sideband = Sideband(self._events_of, kernel.clock.monotonic_ns)
+        self._sideband = Sideband(self._events_of)
         tracepoints = kernel.tracepoints
         tracepoints.task_fork.subscribe(self._task_fork)
         tracepoints.task_exit.subscribe(self._task_exit)
@@ -123,16 +123,12 @@ class PerfEvents:
         of_task: bool = True,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
-        if attr.use_clockid and attr.clockid not in _SAME_CLOCKS:
-            raise LinuxError(EINVAL, f"use_clockid: clock {attr.clockid} is not modelled, only monotonic ones")
         if attr.sigtrap or attr.aux_sample_size or attr.sample_type & SampleType.AUX:
             raise LinuxError(EINVAL, "sigtrap and AUX samples are not modelled")
         if attr.inherit and attr.sample_type & SampleType.READ:
             raise LinuxError(EINVAL, "PERF_SAMPLE_READ is not for inherited events")
         if attr.aux_output:
             raise LinuxError(EOPNOTSUPP, "aux_output needs a PMU with an AUX buffer")
-        if attr.write_backward:
-            raise LinuxError(EINVAL, "write_backward is not modelled yet")
         if not attr.sample_type & SampleType.BRANCH_STACK:
             attr.branch_sample_type = 0
         event = PerfEvent(
@@ -148,6 +144,8 @@ class PerfEvents:
         )
         event.driver = self._driver_of(event)
         check_callchain(attr, self.settings)
+        if attr.use_clockid:
+            event.now_ns = clock_of(attr.clockid, self.kernel.clock, any_clock=event.driver.is_called_by_no_nmi)
         self._next_id += 1
         self._tells_switches |= bool(attr.context_switch)
         if not self._hears_switches:
@@ -206,6 +204,8 @@ class PerfEvents:
             raise LinuxError(EINVAL, "the buffer must be another event's of the same CPU, or of the same task")
         if to.clock_id != event.clock_id:
             raise LinuxError(EINVAL, f"the buffer's event has {to.clock_name}, this one {event.clock_name}")
+        if to.attr.write_backward != event.attr.write_backward:
+            raise LinuxError(EINVAL, "write_backward: one buffer is written in one direction")
         if event.user_page is not None:
             raise LinuxError(EINVAL, "the event's own buffer is mapped")
         if to.ring_buffer is None:

@@ -22,6 +22,7 @@ class ClockDriver(CountedByReading):
     """One of the two clocks. `hw.expiry` is when it samples."""
 
     type = int(PerfType.SOFTWARE)
+    is_called_by_no_nmi = True
 
     def __init__(self, kernel: Linux, config: SoftwareId) -> None:
         self.name = config.name.lower()

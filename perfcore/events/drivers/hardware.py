@@ -47,6 +47,7 @@ class HardwareDriver(ABC):
 
     is_software = False
     is_hardware = True
+    is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], type: int) -> None:

@@ -35,6 +35,7 @@ class SoftwareDriver(CountedAsTold):
 
     name = "software"
     type = int(PerfType.SOFTWARE)
+    is_called_by_no_nmi = True
 
     def __init__(self, kernel: Linux) -> None:
         self._tracepoints = kernel.tracepoints

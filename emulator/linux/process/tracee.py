@@ -33,6 +33,7 @@ class Tracee:
     steps: bool = False  # PTRACE_SINGLESTEP
     call_number: int = NO_CALL  # x86: orig_rax; AArch64: NT_ARM_SYSTEM_CALL
     first_argument: int = 0  # AArch64: orig_x0
+    debug_status: int = 0  # x86: of DR6, what is not as after a reset
     interrupted: bool = False  # PTRACE_INTERRUPT: it is to stop
     notified: bool = False  # seized, and its process has stopped or gone on: it is to tell
     group_stop: bool = False  # its process has stopped: so is it to do

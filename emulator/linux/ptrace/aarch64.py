@@ -6,9 +6,16 @@ import struct
 
 from emulator._native import Core
 from emulator.linux.arch.aarch64 import FPCR, FPSR, NZCV_BITS, PC, PSTATE, TPIDR_EL0
-from emulator.linux.errors import EINTR, EINVAL, EIO, LinuxError
+from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSPC, LinuxError
 from emulator.linux.process.tracee import NO_CALL, Tracee
-from emulator.linux.ptrace.abi import NT_ARM_SYSTEM_CALL, NT_ARM_TLS, NT_PRFPREG, NT_PRSTATUS
+from emulator.linux.ptrace.abi import (
+    NT_ARM_HW_BREAK,
+    NT_ARM_HW_WATCH,
+    NT_ARM_SYSTEM_CALL,
+    NT_ARM_TLS,
+    NT_PRFPREG,
+    NT_PRSTATUS,
+)
 from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, signed, starts_again
 from emulator.linux.signals.signal import Interrupted, SignalAction
 
@@ -16,6 +23,8 @@ _USER_PT_REGS = struct.Struct("<34Q")  # x0..x30, sp, pc, pstate
 _USER_FPSIMD_STATE = struct.Struct("<512sII8x")
 # PSTATE's bits that are the tracer's to write; a state with others of these is none of user mode (valid_native_regs)
 USER_PSTATE = NZCV_BITS
+DEBUG_ARCHITECTURE = 6  # ID_AA64DFR0_EL1.DebugVer: Armv8
+HWDEBUG_HEAD, HWDEBUG_SIZE = 8, 8 + 16 * 16  # bytes: what there is; then an address and a control word of each
 MARK = 7  # x7 is 0 in a stop at a call's entry, and 1 at its exit
 
 
@@ -61,6 +70,16 @@ def _write_call(core: Core, tracee: Tracee, data: bytes) -> None:
     tracee.call_number = int.from_bytes(data, "little", signed=True)
 
 
+def _read_debug_registers(core: Core, tracee: Tracee) -> bytes:
+    """struct user_hwdebug_state: there are none."""
+    return struct.pack("<II", DEBUG_ARCHITECTURE << 8, 0).ljust(HWDEBUG_SIZE, b"\0")
+
+
+def _write_debug_registers(core: Core, tracee: Tracee, data: bytes) -> None:
+    if any(data[HWDEBUG_HEAD:]):
+        raise LinuxError(ENOSPC, "no hardware breakpoint is free")
+
+
 class AArch64Restart:
     """Registers are set back to the call before a tracer sees them, and forward again where a handler ends it."""
 
@@ -90,6 +109,8 @@ class AArch64Registers:
         NT_PRSTATUS: RegisterSet(_USER_PT_REGS.size, 8, _read_general, _write_general),
         NT_PRFPREG: RegisterSet(_USER_FPSIMD_STATE.size, 4, _read_vectors, _write_vectors),
         NT_ARM_TLS: RegisterSet(8, 8, _read_tls, _write_tls),
+        NT_ARM_HW_BREAK: RegisterSet(HWDEBUG_SIZE, 4, _read_debug_registers, _write_debug_registers),
+        NT_ARM_HW_WATCH: RegisterSet(HWDEBUG_SIZE, 4, _read_debug_registers, _write_debug_registers),
         NT_ARM_SYSTEM_CALL: RegisterSet(4, 4, _read_call, _write_call),
     }
 

@@ -9,6 +9,8 @@ from emulator.linux.signals.signal_delivery import force
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
 
+DR6_STEP = 1 << 14  # x86: DR6.BS
+
 
 class Stepping:
     """Those tasks of one kernel that are stepped. While there are none, nobody is asked anything."""
@@ -40,6 +42,8 @@ class Stepping:
         if begun is None or begun == cpu.core.total(Probe.INST_RETIRED):
             return False
         self._begun[cpu] = cpu.core.total(Probe.INST_RETIRED)
+        if task.tracee is not None:
+            task.tracee.debug_status = DR6_STEP
         force(task, trace_info(cpu.core.pc))
         return True
 

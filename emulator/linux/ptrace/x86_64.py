@@ -58,7 +58,7 @@ SELECTORS = (DS, ES, FS, GS)
 USER_SIZE = 928
 DEBUG_REGISTERS = 848
 DR_COUNT = 8
-LAST_ADDRESS_REGISTER, STATUS_REGISTER, CONTROL_REGISTER = 3, 6, 7
+STATUS_REGISTER, DR6_AFTER_RESET = 6, 0xFFFF_0FF0
 MXCSR_BITS = 0xFFFF
 
 
@@ -160,7 +160,9 @@ class X86Registers:
         _check_place(address)
         if address < USER_REGS_SIZE:
             return _read_one(core, tracee, USER_REGS[address // WORD])
-        return 0  # debug registers, as long as none is in use; the rest of struct user is for core files
+        if address == DEBUG_REGISTERS + STATUS_REGISTER * WORD:
+            return tracee.debug_status ^ DR6_AFTER_RESET
+        return 0  # the other debug registers are not in use; the rest of struct user is for core files
 
     def poke_user(self, core: Core, tracee: Tracee, address: int, value: int) -> None:
         _check_place(address)
@@ -170,7 +172,10 @@ class X86Registers:
         number = (address - DEBUG_REGISTERS) // WORD
         if not 0 <= number < DR_COUNT or number in (4, 5):
             raise LinuxError(EIO, f"offset {address} of struct user cannot be written")
-        if number == STATUS_REGISTER or not value:
+        if number == STATUS_REGISTER:
+            tracee.debug_status = value ^ DR6_AFTER_RESET
+            return
+        if not value:
             return
         raise LinuxError(EIO, f"DR{number}: no hardware breakpoint is free")
 

@@ -26,3 +26,11 @@ def test_calls_answer_as_linux_does(isa: str, expected: tuple[Path, list[str]], 
     printed, messages = same_as_linux.ours(source, tmp_path, isa)
     assert printed == lines
     assert messages == []
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_tracer_may_run_on_another_cpu(isa: str, tmp_path: Path) -> None:
+    source = Path(__file__).with_name("ptrace.c")
+    printed, messages = same_as_linux.ours(source, tmp_path, isa, cpus=3)
+    assert printed == same_as_linux.native(source, tmp_path)
+    assert messages == []

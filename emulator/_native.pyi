@@ -401,8 +401,16 @@ class Core:
 
         A run stops with WATCHPOINT before an access of that kind (1 read, 2 write) to one of the bytes; `fault_address`
         and `fault_access` say what it was. `levels`, bits 1 << emulator.cpu.Level: whose accesses; `taken_from`: where
-        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. AArch64; guests with a kernel of their own.
+        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. x86_64, not with a kernel of the guest's own:
+        the stop is behind the instruction, and of a REP behind each iteration.
         """
+    def set_breakpoints(self, addresses: Sequence[int]) -> None:
+        """From now on these, besides those of the address space. Between two runs."""
+    @property
+    def passed_breakpoint(self) -> int | None:
+        """Where the breakpoint is for which the core has stopped, if no instruction has retired since."""
+    def pass_breakpoint(self, address: int | None) -> None:
+        """The next instruction, if it is there, is executed without a stop, as with x86's RFLAGS.RF."""
     @property
     def watchpoint_hits(self) -> int:
         """After WATCHPOINT: bits, by their number in what was set."""

@@ -309,6 +309,9 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("reset", &Core::reset)
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))
         .def("set_watchpoints", &set_watchpoints, nb::arg("watchpoints"))
+        .def("set_breakpoints", &Core::set_breakpoints, nb::arg("addresses"))
+        .def_prop_ro("passed_breakpoint", &Core::passed_breakpoint)
+        .def("pass_breakpoint", &Core::pass_breakpoint, nb::arg("address"))
         .def_prop_ro("watchpoint_hits", &Core::watchpoint_hits)
         .def("set_counter", &Core::set_counter, nb::arg("registers"), nb::arg("user_registers"), nb::arg("numerator"),
              nb::arg("denominator"))

@@ -279,9 +279,14 @@ void Core::look_for_breakpoints() {
     blocks_.each([this](Block& block) { note_special(block); });
 }
 
+bool Core::has_breakpoint(uint64_t address) const {
+    const std::vector<uint64_t>& whatever_space = debugging_.breakpoints;
+    return space_->breaks_at(address) || std::ranges::find(whatever_space, address) != whatever_space.end();
+}
+
 // Whether to stop before the instruction there, for a breakpoint that has not been answered.
 bool Core::breaks_at(uint64_t address) {
-    if (!space_->breaks_at(address) || passed_breakpoint() == address) return false;
+    if (!has_breakpoint(address) || passed_breakpoint() == address) return false;
     pass_breakpoint(address);
     return true;
 }
@@ -290,7 +295,7 @@ bool Core::breaks_at(uint64_t address) {
 bool Core::breaks_inside(const Block& block) const {
     if (!memory_->may_break(block.address + 1, block.end)) return false;
     for (size_t i = 1; i < block.ops.size(); i++)
-        if (space_->breaks_at(block.address + block.ops[i].offset)) return true;
+        if (has_breakpoint(block.address + block.ops[i].offset)) return true;
     return false;
 }
 

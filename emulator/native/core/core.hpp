@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "address/instruction_accesses.hpp"
 #include "config.hpp"
 #include "core/block.hpp"
 #include "core/block_table.hpp"
@@ -193,6 +194,17 @@ class Core final : public Totals, private TranslationListener {
     // Between two runs. WATCHPOINT: `fault_address` and `fault_access` say where and how, and these which, as bits. The
     // next run makes the access.
     void set_watchpoints(std::vector<Watchpoint> watchpoints);
+    // Stops before instructions there, in whatever address space, as AddressTranslation::set_breakpoint does in one.
+    void set_breakpoints(std::vector<uint64_t> addresses);
+    // As passed_breakpoint(): the instruction whose access is the next one to be made.
+    std::optional<uint64_t> passed_access() const {
+        const auto& passed = debugging_.passed;
+        return passed && passed->retired == retired() ? std::optional(passed->pc) : std::nullopt;
+    }
+    void pass_access(std::optional<uint64_t> pc) {
+        debugging_.passed.reset();
+        if (pc) debugging_.passed = {*pc, retired()};
+    }
     uint64_t watchpoint_hits() const { return debugging_.hits; }
     // What MRS of these system registers reads: cycles, times numerator / denominator. No exit is made then, but where
     // instructions are stepped. At EL0 it is the second ones. AArch64; with a kernel of the guest's own. None: as
@@ -305,6 +317,7 @@ class Core final : public Totals, private TranslationListener {
     bool remembers_wrongly(uint64_t address, uint32_t size);
     bool runs_unchanged(uint64_t address, uint32_t size);
     void look_for_breakpoints();
+    bool has_breakpoint(uint64_t address) const;
     bool breaks_at(uint64_t address);
     bool breaks_inside(const Block& block) const;
     void forget_blocks();
@@ -444,6 +457,7 @@ class Core final : public Totals, private TranslationListener {
     void look_at_access(uint64_t now);
     bool stops_at_access(uint64_t now);
     bool finds_hits(uint64_t now);
+    std::vector<DataAccess> accesses_at(uint64_t now);
     void note_hits(const DataAccess& access);
     void tell_access(uint64_t status);
     void stop_passing();
@@ -584,6 +598,7 @@ class Core final : public Totals, private TranslationListener {
     Exception exception_ = Exception::INTERNAL;
     Op trapped_;
     Debugging debugging_;
+    std::unique_ptr<InstructionAccesses> accesses_;  // made when it is wanted
     std::optional<uint64_t> passed_breakpoint_;
     uint64_t passed_at_ = 0;  // `retired()` then
 

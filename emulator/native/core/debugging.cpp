@@ -23,6 +23,11 @@ void Core::set_watchpoints(std::vector<Watchpoint> watchpoints) {
     flush_tlb();
 }
 
+void Core::set_breakpoints(std::vector<uint64_t> addresses) {
+    for (uint64_t address : addresses) memory_->note_breakpoint(address);
+    debugging_.breakpoints = std::move(addresses);
+}
+
 // Whether the page that holds `address` has a watched one.
 bool Core::watches_page(uint64_t address) const {
     for (const Watchpoint& each : debugging_.watchpoints)
@@ -32,7 +37,7 @@ bool Core::watches_page(uint64_t address) const {
 
 // The engine has been refused a watched page for the instruction at `now`, which has not executed.
 void Core::look_at_access(uint64_t now) {
-    if (processor_)
+    if (isa_->traps_behind_access())
         debugging_.due = finds_hits(now);
     else if (stops_at_access(now))
         return;
@@ -50,17 +55,21 @@ bool Core::stops_at_access(uint64_t now) {
 
 // Which watchpoints are hit by what the instruction there accesses.
 bool Core::finds_hits(uint64_t now) {
+    debugging_.hits = 0;
+    for (const DataAccess& access : accesses_at(now)) note_hits(access);
+    return debugging_.hits;
+}
+
+std::vector<DataAccess> Core::accesses_at(uint64_t now) {
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
     const uint64_t size = read_code(now, bytes);
     const std::span<const uint8_t> code = std::span(bytes).first(size);
-    debugging_.hits = 0;
-    if (!processor_) {
-        note_hits(isa_->data_access(engine_, now, code));
-    } else {
-        const auto insn = x86_64::read_instruction(code, processor_->state().mode());
-        for (const DataAccess& access : processor_->data_accesses(insn)) note_hits(access);
+    if (processor_) {
+        return processor_->data_accesses(x86_64::read_instruction(code, processor_->state().mode()));
     }
-    return debugging_.hits;
+    if (!isa_->traps_behind_access()) return {isa_->data_access(engine_, now, code)};
+    if (!accesses_) accesses_ = std::make_unique<InstructionAccesses>(isa_->engine_arch());
+    return accesses_->find(engine_, *space_, now, code);
 }
 
 void Core::note_hits(const DataAccess& access) {

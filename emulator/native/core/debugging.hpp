@@ -31,6 +31,7 @@ struct Debugging {
     };
 
     std::vector<Watchpoint> watchpoints;
+    std::vector<uint64_t> breakpoints;  // whatever address space executes
     uint64_t hits = 0;             // bits by number, of the last stop
     bool refused = false;          // the engine was refused a watched page, not one that is not there
     bool due = false;              // x86-64: the instruction that passes hits

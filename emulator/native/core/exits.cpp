@@ -93,7 +93,7 @@ void Core::leave(uc_err error) {
     stop_passing();
     if (changes_) take_changes();
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
-    if (exit_ == Exit::WATCHPOINT) look_at_access(now);
+    if (exit_ == Exit::WATCHPOINT && debugging_.refused) look_at_access(now);
     if (fetch && (cycles() >= until_ || interrupt_raised())) {  // which has come first: the fetch will fault again
         last_retired_pc_ = last;
         exit_ = interrupt_raised() ? Exit::OVERFLOW : Exit::DEADLINE;
@@ -129,10 +129,11 @@ void Core::leave(uc_err error) {
 // Exactly the instructions before PC have retired.
 void Core::settle_counts(uint64_t now) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
-    bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION || exit_ == Exit::WATCHPOINT;
+    bool within_a_block = (exit_ == Exit::FAULT && !fetch) || exit_ == Exit::EXCEPTION ||
+                          (exit_ == Exit::WATCHPOINT && debugging_.refused);
     bool before_a_block = exit_ == Exit::DEADLINE || exit_ == Exit::REGISTER || exit_ == Exit::INTERRUPTED ||
                           exit_ == Exit::OVERFLOW || exit_ == Exit::BREAKPOINT || exit_ == Exit::STEP ||
-                          exit_ == Exit::SOFTWARE_STEP;
+                          exit_ == Exit::SOFTWARE_STEP || (exit_ == Exit::WATCHPOINT && !debugging_.refused);
     if (model_) settle_visit(now, within_a_block);
     if (stepping_) {
         if (retires_untrapped(now)) retire(stepped_->ops[0], stepped_->address, now);

@@ -25,6 +25,7 @@ void RegisterState::check(const Core& core) const {
 void RegisterState::save(const Core& core) {
     check(core);
     passed_breakpoint_ = core.passed_breakpoint();
+    passed_access_ = core.passed_access();
     perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
     if (arch_ != UC_ARCH_ARM64) return;
     open_ = monitor_open(context_);
@@ -35,6 +36,7 @@ void RegisterState::restore(Core& core) const {
     check(core);
     perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
     core.pass_breakpoint(passed_breakpoint_);
+    core.pass_access(passed_access_);
 }
 
 bool exclusive_open(const Core& core) {

@@ -27,7 +27,7 @@ class RegisterState {
     uc_context* context_ = nullptr;
     uc_arch arch_;
     bool open_ = false;  // was, when it was saved
-    std::optional<uint64_t> passed_breakpoint_;
+    std::optional<uint64_t> passed_breakpoint_, passed_access_;
 };
 
 // Whether the last exclusive load waits for its store: AArch64's local monitor. Never on x86.

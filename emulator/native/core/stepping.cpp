@@ -62,7 +62,7 @@ void Core::consider_step(Block& block) {
     }
     if (op.repeated) {
         plan();
-        bool step = must_step(block);
+        const bool step = must_step(block);
         drop_budget();
         if (!step) {
             end_stepping();
@@ -104,7 +104,7 @@ void Core::step_done() {
     if (model_ && model_->steps_ahead) {  // nothing is due before those are through
         isa_->rearm_stepping(engine_);
     } else if (debugging_.due) {
-        exit(Exit::STEP);
+        exit(processor_ ? Exit::STEP : Exit::WATCHPOINT);
     } else if (interrupt_raised()) {
         exit(Exit::OVERFLOW);
     } else if (is_interrupted()) {

@@ -114,7 +114,9 @@ class Isa : public BlockRules {
     virtual bool takes_interrupts(uc_engine* engine) const = 0;
     // What has become of a return from an exception, right behind it.
     virtual Returned returned(uc_engine*) const { return Returned::AS_IT_SHOULD; }
-    // What the instruction at `pc` accesses as the registers are now.
+    // Whether a watchpoint's exception is taken behind the instruction, rather than before its access.
+    virtual bool traps_behind_access() const { return false; }
+    // AArch64: what the instruction at `pc` accesses as the registers are now.
     virtual DataAccess data_access(uc_engine*, uint64_t pc, std::span<const uint8_t>) const {
         (void)pc;
         return {};

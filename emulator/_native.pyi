@@ -397,12 +397,13 @@ class Core:
     def raise_nmi(self) -> None:
         """x86_64: a non-maskable interrupt, which is taken at once, or after the one that is being handled."""
     def set_watchpoints(self, watchpoints: Sequence[tuple[int, int, int, int, int, bool, int]]) -> None:
-        """From now on these, 64 at most: (address, bytes, accesses, levels, taken_from, maskable). Between two runs.
+        """From now on these, 64 at most: (address, bytes, accesses, levels, taken_from, maskable,
+        debug_register). Between two runs.
 
         A run stops with WATCHPOINT before an access of that kind (1 read, 2 write) to one of the bytes; `fault_address`
         and `fault_access` say what it was. `levels`, bits 1 << emulator.cpu.Level: whose accesses; `taken_from`: where
-        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. x86_64, not with a kernel of the guest's own:
-        the stop is behind the instruction, and of a REP behind each iteration.
+        the core is then; `maskable`: not while PSTATE.D is set at KERNEL. On x86_64 the stop is behind the
+        instruction, and of a REP behind each iteration; `debug_register`: of the guest's own kernel, else -1.
         """
     def set_breakpoints(self, addresses: Sequence[int]) -> None:
         """From now on these, besides those of the address space. Between two runs."""

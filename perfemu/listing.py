@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from perfcore.abi.constants import CLOCKS, PerfType, SoftwareId
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
+from perfcore.events.drivers.breakpoint import NOTE as BREAKPOINT_NOTE
 from perfcore.events.drivers.software import NOTES
 from perfemu.errors import EventSyntaxError
 from perfemu.events.names import CACHE_EVENTS, HARDWARE_EVENTS, SOFTWARE_EVENTS, GenericEvent
@@ -25,6 +26,7 @@ KINDS = {
     "cache": "Hardware cache event",
     "pmu": "Kernel PMU event",
     "tracepoint": "Tracepoint event",
+    "breakpoint": "Hardware breakpoint",
     "metric": "Metric",
     "metricgroup": "Metric group",
 }
@@ -61,6 +63,11 @@ def software_events() -> Iterator[Listed]:
             yield Listed(generic.names, "sw", Support.EXACT, note)
     for event in FIXED_TRACEPOINTS:
         yield Listed((event.full_name,), "tracepoint", Support.EXACT)
+
+
+def breakpoint_events() -> Iterator[Listed]:
+    """How they are written: there is no list of addresses."""
+    yield Listed(("mem:ADDRESS[/LENGTH][:rwx]",), "breakpoint", Support.EXACT, BREAKPOINT_NOTE)
 
 
 def system_call_events(isas: Iterable[str]) -> Iterator[Listed]:

@@ -19,6 +19,7 @@ from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.linux.process.task import Task
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
+from perfcore.events.drivers.breakpoint import BreakpointDriver
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.software import SoftwareDriver
@@ -157,7 +158,7 @@ class Session:
                 announce_to_programs(self.core, cpu)
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model)))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
-        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits())
+        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         return machine
@@ -264,10 +265,13 @@ class Session:
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
-def _drivers(kernel: Kernel, hardware: HardwareDriver, model: PmuModel) -> list[PmuDriver[PerfEvent]]:
+def _drivers(
+    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, *, measures: bool = False
+) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)
-    return [hardware, *of_the_machine, *software_clocks(kernel), SoftwareDriver(kernel), TracepointDriver(kernel)]
+    of_software = SoftwareDriver(kernel), TracepointDriver(kernel), BreakpointDriver(kernel, measures=measures)
+    return [hardware, *of_the_machine, *software_clocks(kernel), *of_software]
 
 
 def cannot_know(error: LinuxError) -> bool:

@@ -11,6 +11,7 @@ from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind
 from emulator.linux.arch import architecture
 from emulator.linux.configuration import LinuxConfig
+from emulator.linux.debug_registers import DebugRegisters
 from emulator.linux.errors import LinuxError
 from emulator.linux.fs import sysfs
 from emulator.linux.fs.file import Caller, File
@@ -41,6 +42,7 @@ from emulator.linux.syscalls import table
 from emulator.linux.syscalls.entry import SyscallEntry
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
+from emulator.linux.user_breakpoints import UserBreakpoints
 from emulator.machine import Hardware
 from emulator.sysregs import UndefinedRegister
 
@@ -70,6 +72,8 @@ class Kernel:
         self.scheduler = Scheduler(self, dispatcher, clock, self.tracepoints, machine.quantum, choices, hardware.caches)
         self.next_turn = self.scheduler.next_turn
         self.tasks: dict[int, Task] = {}
+        self.debug_registers = {cpu.number: DebugRegisters(cpu) for cpu in cpus}
+        self.user_breakpoints: UserBreakpoints[Task] | None = None  # perf's, for ptrace
         self.futexes = Futexes()
         self.exit_status: int | None = None  # wait status word of the first process
         self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
@@ -198,6 +202,7 @@ class Kernel:
             ExitReason.EXCEPTION: self.handle_exception,
             ExitReason.DEADLINE: self.handle_deadline,
             ExitReason.BREAKPOINT: self.handle_breakpoint,
+            ExitReason.WATCHPOINT: self.handle_watchpoint,
             ExitReason.STEP: self.handle_step,
         }
 
@@ -216,9 +221,24 @@ class Kernel:
         self.scheduler.end_interruption()
 
     def handle_breakpoint(self, cpu: Cpu) -> None:
-        """Whoever has set it only observes."""
+        """Whoever has set it only observes, but for signals that a guest asks for."""
         self.scheduler.begin_interruption()
         self.running(cpu).mm.breakpoints.reached(cpu)
+        self._tell_hits(cpu, self.debug_registers[cpu.number].reached_instruction)
+
+    def handle_watchpoint(self, cpu: Cpu) -> None:
+        """Likewise."""
+        self.scheduler.begin_interruption()
+        self._tell_hits(cpu, self.debug_registers[cpu.number].reached_data)
+
+    def _tell_hits(self, cpu: Cpu, tell: Callable[[], None]) -> None:
+        task = self.running(cpu)
+        was_due = task.signals.due
+        tell()
+        if self.stepping.is_used:  # a watchpoint's stop may be the end of a step, too
+            self.stepping.has_stepped(task, cpu)
+        if task.signals.due and not was_due:
+            deliver(task)
         self.scheduler.end_interruption()
 
     def after_interrupt(self, cpu: Cpu) -> None:

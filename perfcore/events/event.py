@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Protocol
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
@@ -12,6 +11,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.events.event_context import EventContext
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
@@ -37,37 +37,6 @@ class EventState(IntEnum):
     ACTIVE = 1
 
 
-class EventContext(Protocol):
-    """The events of one task or CPU (a PerfEventContext), as an event sees it."""
-
-    @property
-    def task(self) -> Task | None: ...
-
-    def time(self) -> int:
-        """ns in which the context was on a CPU."""
-
-    def enabled(self, event: PerfEvent) -> None:
-        """`event` has become INACTIVE: put it on its PMU if it can go."""
-
-    def running_since_boot(self) -> int | None:
-        """CLOCK_MONOTONIC of the CPU that the context is on; None if it is on none."""
-
-    def mapped(self, event: PerfEvent) -> None:
-        """A guest has mapped the event's page."""
-
-    def unmapped(self, event: PerfEvent) -> None:
-        """... no more."""
-
-    def changed(self) -> None:
-        """It is no longer like the contexts that were inherited from it, nor like the one it was inherited from."""
-
-    def take_off(self, event: PerfEvent) -> None:
-        """Take `event`, and its group if it leads one, off the PMU."""
-
-    def remove(self, event: PerfEvent) -> None:
-        """Forget `event`."""
-
-
 class PerfEvent:
     """One open event: counts, times, group, output."""
 
@@ -83,6 +52,7 @@ class PerfEvent:
         group_leader: PerfEvent | None = None,
         parent: PerfEvent | None = None,
         of_task: bool = True,
+        target: Task | None = None,
     ) -> None:
         self.id = id
         self.attr = attr
@@ -90,6 +60,7 @@ class PerfEvent:
         self.settings = settings
         self.cpu = cpu  # the only CPU where it counts, -1 for all
         self.of_task = of_task  # rather than of all that a CPU does
+        self.target = target  # the task for which it was opened, whatever task its context counts now
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self
@@ -108,14 +79,17 @@ class PerfEvent:
         self.ring_buffer: RingBuffer | None = None
         self.user_page: UserPage | None = None  # where a guest may look
         self.on_signal: Callable[[int], None] | None = None  # SIGIO with this si_code (fcntl O_ASYNC)
+        self.on_sigtrap: Callable[[Cpu, int], None] | None = None  # ... SIGTRAP, with PERF_SAMPLE_ADDR; attr.sigtrap
+        self.overflow_handler: Callable[[Cpu], None] | None = None  # of the kernel's own events, instead of output
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
+        self.destroy: Callable[[PerfEvent], None] | None = None  # what its driver has to do when it is gone
         self.rate = SampleRate(self)
         self._enabled_ns = 0
         self._running_ns = 0
         self._stamp = 0
         self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
         self.driver: PmuDriver[PerfEvent]
-        self.context: EventContext
+        self.context: EventContext[PerfEvent]
         self.output: EventOutput
         self.pending_disable = False  # to be disabled when the interrupt has been handled
 
@@ -308,6 +282,13 @@ class PerfEvent:
         self.set_state(EventState.DEAD)
         if self.parent is not None:
             del self.parent.children[self]
+        self.destroyed()
+
+    def destroyed(self) -> None:
+        """It is gone, and on no CPU any more."""
+        if self.destroy is not None:
+            self.destroy(self)
+            self.destroy = None
 
     # output
 
@@ -379,6 +360,11 @@ class PerfEvent:
                 stop = True
                 reason = POLL_HUP
         opened = self.parent or self
+        if self.attr.sigtrap and opened.on_sigtrap is not None:
+            opened.on_sigtrap(cpu, addr)
+        if self.overflow_handler is not None:
+            self.overflow_handler(cpu)
+            return stop
         buffer = opened.ring_buffer
         if buffer is not None:
             attr = self.attr

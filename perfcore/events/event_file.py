@@ -7,15 +7,25 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
-from emulator.linux.errors import EBADF, EBUSY, EFAULT, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.cpu import Cpu
+from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
-from emulator.linux.signals.signal import SI_KERNEL, SIGIO, SignalInfo
-from perfcore.abi.attr import PerfEventAttr
+from emulator.linux.signals.signal import (
+    SI_KERNEL,
+    SIGIO,
+    SIGTRAP,
+    TRAP_PERF,
+    TRAP_PERF_FLAG_ASYNC,
+    SignalInfo,
+    bit,
+)
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
+from perfcore.events.copied_attr import copy_attr
+from perfcore.events.drivers.breakpoint import BreakpointDriver
 from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.ring_buffer import RingBuffer
@@ -83,6 +93,7 @@ class PerfEventFile(File):
             PerfIoctl.MODIFY_ATTRIBUTES: self._modify,
         }
         event.on_signal = self._signal
+        event.on_sigtrap = self._sigtrap
 
     def close(self) -> None:
         self.event.on_signal = None
@@ -165,11 +176,18 @@ class PerfEventFile(File):
         return self._set_filter(task, argument)
 
     def _modify(self, task: Caller, argument: int) -> int:
-        """Linux does it for breakpoints only."""
-        attr = PerfEventAttr.unpack(task.mm.read(argument, 64)[:4] + struct.pack("<I", 64) + bytes(56))
-        if attr.type != self.event.attr.type:
+        """perf_event_modify_attr(): Linux does it for breakpoints only, and for those that were inherited, too."""
+        attr = copy_attr(task, argument)
+        self._perf_events.check_copied(attr)
+        event = self.event
+        if attr.type != event.attr.type:
             raise LinuxError(EINVAL, "IOC_MODIFY_ATTRIBUTES cannot change the type")
-        raise LinuxError(EOPNOTSUPP, f"{self.event.driver.name} events cannot be modified")
+        if not isinstance(event.driver, BreakpointDriver):
+            raise LinuxError(EOPNOTSUPP, f"{event.driver.name} events cannot be modified")
+        for each in (event, *event.children):
+            each.attr.sig_data = attr.sig_data
+            event.driver.modify(each, attr)
+        return 0
 
     # mmap
 
@@ -259,6 +277,16 @@ class PerfEventFile(File):
             info = SignalInfo(SIGIO, SI_KERNEL)
         self._kernel.send_signal(task, info)
 
+    def _sigtrap(self, cpu: Cpu, address: int) -> None:
+        """perf_sigtrap(): to the task that executes."""
+        task = self._kernel.current(cpu)
+        if task is None or task.exit_code is not None:
+            return
+        attr = self.event.attr
+        asynchronous = TRAP_PERF_FLAG_ASYNC if task.signals.blocked & bit(SIGTRAP) else 0
+        told = struct.pack("<QII", attr.sig_data, attr.type, asynchronous)
+        self._kernel.send_signal(task, SignalInfo(SIGTRAP, TRAP_PERF, address=address, behind_address=told))
+
 
 def event_file(task: Caller, descriptor: int) -> PerfEventFile:
     """The event of a descriptor of `task`. EBADF if it is none, EINVAL if it is no event."""
@@ -274,10 +302,3 @@ def group_file(task: Caller, descriptor: int) -> PerfEventFile:
         return event_file(task, descriptor)
     except LinuxError as error:
         raise LinuxError(EBADF, error.why) from None
-
-
-def read_attr_bytes(task: Task, address: int, size: int) -> bytes:
-    """Guest memory of an attr. EFAULT."""
-    if not address:
-        raise LinuxError(EFAULT, "the attr's address is NULL")
-    return task.mm.read(address, size)

@@ -5,7 +5,7 @@ A machine has two: the guest's, behind its syscall, and the tool's own on measur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import E2BIG, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
@@ -77,14 +77,28 @@ class PerfEvents:
         self.check(attr, flags, owner)
         return self.create(attr, task, cpu, group, flags, owner)
 
+    def open_in_kernel(self, attr: PerfEventAttr, task: Task, handler: Callable[[Cpu], None]) -> PerfEvent:
+        """perf_event_create_kernel_counter(): of one task; `handler` hears of each overflow. LinuxError."""
+        disabled, attr.disabled = attr.disabled, 1  # until it has its handler
+        event = self.create(attr, task, -1, None, 0, None)
+        event.overflow_handler = handler
+        attr.disabled = disabled
+        if not disabled:
+            event.enable()
+        return event
+
     def check(self, attr: PerfEventAttr, flags: int, owner: Task | None) -> None:
         """What Linux checks before it looks at descriptors and tasks."""
-        check_attr(attr, self.settings, sampled_registers(self.kernel.architecture))
+        self.check_copied(attr)
         if owner is not None:
             check_permission(attr, self.settings)
         check_rate(attr, self.settings)
         if flags & OpenFlag.PID_CGROUP:
             raise LinuxError(EINVAL, "PERF_FLAG_PID_CGROUP: control groups are not modelled")
+
+    def check_copied(self, attr: PerfEventAttr) -> None:
+        """The rules of perf_copy_attr()."""
+        check_attr(attr, self.settings, sampled_registers(self.kernel.architecture))
 
     def create(
         self, attr: PerfEventAttr, task: Task | None, cpu: int, group: PerfEvent | None, flags: int, owner: Task | None
@@ -97,8 +111,19 @@ class PerfEvents:
             raise LinuxError(EINVAL, "inherit must be as the group leader's")
         if cpu not in self._cpus and (task is None or cpu != -1):
             raise LinuxError(EINVAL, f"cpu {cpu}: there are {sorted(self._cpus)}, or -1 with a task")
-        event = self._allocate(attr, cpu, owner, group, of_task=task is not None)
-        if owner is not None and task is None:
+        event = self._allocate(attr, cpu, owner, group, task)
+        try:
+            self._install(event, task, group, output_to)
+        except LinuxError:
+            event.destroyed()
+            raise
+        return event
+
+    def _install(
+        self, event: PerfEvent, task: Task | None, group: PerfEvent | None, output_to: PerfEvent | None
+    ) -> None:
+        """Into its context, its group, the buffer that it writes."""
+        if event.owner is not None and task is None:
             check_cpu_permission(self.settings)
         if task is not None and task.exit_code is not None:
             raise LinuxError(ENODEV, f"task {task.tid} has ended")
@@ -111,7 +136,6 @@ class PerfEvents:
         event.output = EventOutput(event, self.kernel, event.driver.is_hardware)
         event.rate.on_throttled = self._tick.want
         context.add(event)
-        return event
 
     def _allocate(
         self,
@@ -119,12 +143,14 @@ class PerfEvents:
         cpu: int,
         owner: Task | None,
         group: PerfEvent | None,
+        target: Task | None,
         parent: PerfEvent | None = None,
-        of_task: bool = True,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
-        if attr.sigtrap or attr.aux_sample_size or attr.sample_type & SampleType.AUX:
-            raise LinuxError(EINVAL, "sigtrap and AUX samples are not modelled")
+        if attr.sigtrap and target is None:
+            raise LinuxError(EINVAL, "sigtrap: an event of whatever a CPU does has no task to tell")
+        if attr.aux_sample_size or attr.sample_type & SampleType.AUX:
+            raise LinuxError(EINVAL, "AUX samples are not modelled")
         if attr.inherit and attr.sample_type & SampleType.READ:
             raise LinuxError(EINVAL, "PERF_SAMPLE_READ is not for inherited events")
         if attr.aux_output:
@@ -140,12 +166,17 @@ class PerfEvents:
             owner=owner,
             group_leader=group,
             parent=parent,
-            of_task=of_task,
+            of_task=target is not None,
+            target=target,
         )
         event.driver = self._driver_of(event)
-        check_callchain(attr, self.settings)
-        if attr.use_clockid:
-            event.now_ns = clock_of(attr.clockid, self.kernel.clock, any_clock=event.driver.is_called_by_no_nmi)
+        try:
+            check_callchain(attr, self.settings)
+            if attr.use_clockid:
+                event.now_ns = clock_of(attr.clockid, self.kernel.clock, any_clock=event.driver.is_called_by_no_nmi)
+        except LinuxError:
+            event.destroyed()
+            raise
         self._next_id += 1
         self._tells_switches |= bool(attr.context_switch)
         if not self._hears_switches:
@@ -317,7 +348,7 @@ class PerfEvents:
             return
         leader = copies.get(event.group_leader)
         opened = event.parent or event
-        copy = self._allocate(attr.copy(), event.cpu, event.owner, leader, opened)
+        copy = self._allocate(attr.copy(), event.cpu, event.owner, leader, child, opened)
         copy.state = EventState.INACTIVE if event.state >= EventState.INACTIVE else EventState.OFF
         if attr.freq:
             hw = copy.hw
@@ -351,6 +382,7 @@ class PerfEvents:
                 parent.child_enabled += values.enabled
                 parent.child_running += values.running
                 del parent.children[event]
+                event.destroyed()
             elif event.ring_buffer is not None:
                 event.ring_buffer.poll_ready = True
                 event.ring_buffer.readers.wake()

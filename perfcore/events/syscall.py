@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from emulator.linux.errors import E2BIG, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.errors import EINVAL, EMFILE, ESRCH, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.entry import SyscallEntry
 from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
-from perfcore.abi.attr import AttrTooBig, PerfEventAttr, attr_size
+from emulator.linux.user_breakpoints import UserBreakpoints
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
+from perfcore.events.copied_attr import copy_attr
 from perfcore.events.event import PerfEvent
-from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file, read_attr_bytes
+from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
 from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysfs_files, trace_event_files
+from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
-_SIZE_OFFSET = 4  # of perf_event_attr.size
 
 
 class FileTree(Protocol):
@@ -42,10 +42,13 @@ class HostingKernel(GuestKernel, Protocol):
     @property
     def syscalls(self) -> SyscallEntry: ...
 
+    user_breakpoints: UserBreakpoints[Task] | None  # filled in, for ptrace
+
 
 def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     """Give the guests of `kernel` the subsystem `perf_events`."""
     opening = PerfEventOpen(kernel, perf_events)
+    kernel.user_breakpoints = PerfUserBreakpoints(perf_events)
     kernel.syscalls.install(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.syscalls.install(_with_perf_events(prctl, perf_events))
@@ -58,7 +61,7 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of sched and system calls; no breakpoints, probes, cgroups, AUX, branch records"
+NOTE = "tracepoints of sched and system calls; no probes, cgroups, AUX, branch records"
 
 
 class PerfEventOpen:
@@ -93,16 +96,6 @@ class PerfEventOpen:
         if target is None or target.exit_code is not None:
             raise LinuxError(ESRCH, f"there is no task {pid}")
         return target
-
-
-def copy_attr(task: Task, address: int) -> PerfEventAttr:
-    """perf_copy_attr: the guest's attr. Where it is too big, its size field tells the guest what is right."""
-    head = read_attr_bytes(task, address, 8)
-    try:
-        return PerfEventAttr.unpack(task.mm.read(address, attr_size(head)))
-    except AttrTooBig as error:
-        task.mm.write(address + _SIZE_OFFSET, struct.pack("<I", error.size))
-        raise LinuxError(E2BIG, str(error)) from None
 
 
 def _with_perf_events(row: Syscall | None, perf_events: PerfEvents) -> Syscall:

@@ -13,7 +13,7 @@ from perfemu.cli.guest import add_core_options
 from perfemu.core_lines import brief, detailed
 from perfemu.cores import DEFAULT_CORES, core, core_for, cores, isa_of_pmu, pmu_of, with_pmu
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.listing import KINDS, Listed, events_of, metrics, software_events, system_call_events
+from perfemu.listing import KINDS, Listed, breakpoint_events, events_of, metrics, software_events, system_call_events
 from pmu.model import ANY_ISA
 
 EXAMPLES = """\
@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         model = pmu_of(chosen, isa)
         title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")
         shown |= _print_events([*events_of(model), *metrics(model)], patterns, options.details, title)
-    same_on_all_cores = (*software_events(), *system_call_events([isa for isa, _ in _chosen(options)]))
+    system_calls = system_call_events([isa for isa, _ in _chosen(options)])
+    same_on_all_cores = (*software_events(), *breakpoint_events(), *system_calls)
     title = ("every core:", "") if shown else heading
     shown |= _print_events(same_on_all_cores, patterns, options.details, title)
     if not shown:

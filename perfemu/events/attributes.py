@@ -22,7 +22,7 @@ class Sampling:
 
     frequency_hz: int | None = DEFAULT_FREQUENCY_HZ
     period: int | None = None  # instead of the frequency
-    rate_asked: bool = False  # one of them by the user: otherwise tracepoints sample each occurrence
+    rate_asked: bool = False  # one of them by the user: otherwise tracepoints and breakpoints sample each
     callchains: bool = False
     exact: bool = False  # no samples, but how often each instruction made each event
     inherit: bool = True
@@ -42,6 +42,7 @@ def _base_attr(spec: EventSpec) -> PerfEventAttr:
         config=spec.config,
         config1=spec.config1,
         config2=spec.config2,
+        bp_type=spec.bp_type,
         disabled=int(spec.leads),
         enable_on_exec=int(spec.leads),
         pinned=int(modifiers.pinned and spec.leads),
@@ -99,8 +100,8 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
         period, frequency = sampling.period, sampling.frequency_hz if sampling.period is None else None
     if spec.type == PerfType.TRACEPOINT:
         sample_type |= SampleType.CPU | SampleType.PERIOD | SampleType.RAW
-        if not sampling.rate_asked:
-            period, frequency = 1, None
+    if spec.type in (PerfType.TRACEPOINT, PerfType.BREAKPOINT) and not sampling.rate_asked:
+        period, frequency = 1, None
     if spec.modifiers.sample_read:
         sample_type |= SampleType.READ
         read_format |= ReadFormat.GROUP

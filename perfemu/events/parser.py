@@ -12,6 +12,7 @@ from functools import partial
 from perfcore.abi.constants import CLOCKS, PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfemu.errors import EventSyntaxError
+from perfemu.events.memory import PREFIX, breakpoint_event
 from perfemu.events.names import generic_event, printed_names
 from perfemu.events.sources import Sources
 from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
@@ -23,6 +24,7 @@ _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
 _TRACEPOINTS = re.compile(r"(?P<pattern>[a-z*?][\w*?]*:[\w*?]*[*?][\w*?]*)(?P<modifiers>:\w*)?\Z")  # a shell pattern
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
+_MEMORY = re.compile(r"(^|[,{\s])mem:[^,{}]*\Z")  # the beginning of a breakpoint, whose slash opens no terms
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
 _TOOL_EVENTS = ("duration_time", "user_time", "system_time")
 NEAR_NAMES = 4  # suggested
@@ -66,7 +68,9 @@ class _Parser:
 
     def _event(self, text: str, group_modifiers: str = "") -> EventSpec:
         match = _PMU.match(text)
-        if match is not None:
+        if text.startswith(PREFIX):
+            spec, letters = breakpoint_event(text, self._pmu.isa, self._groups)
+        elif match is not None:
             spec = self._with_terms(match["pmu"], match["terms"], text)
             letters = match["modifiers"].removeprefix(":")
         elif "/" in text:
@@ -132,8 +136,6 @@ class _Parser:
             return elsewhere
         if name in _TOOL_EVENTS:
             raise EventSyntaxError(f"'{text}': perf's own events are not modelled; stat prints the times by itself")
-        if name == "mem":
-            raise EventSyntaxError(f"'{text}': breakpoint events are not modelled yet")
         if name.lower() in (listed.lower() for listed in self._pmu.not_modelled.values()):
             raise EventSyntaxError(f"'{text}': {name} is of the vendor's list, and this core cannot know it")
         raise EventSyntaxError(f"unknown event '{name}'{self._suggestions(name)}")
@@ -206,7 +208,7 @@ def split_events(text: str) -> Iterator[str]:
     in_terms = False
     for position, letter in enumerate(text + ","):
         if letter == "/":
-            in_terms = not in_terms
+            in_terms = not in_terms and not _MEMORY.search(text[start:position])
         elif letter == "{":
             depth += 1
         elif letter == "}":

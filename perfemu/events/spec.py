@@ -73,6 +73,7 @@ class EventSpec:
     group: int
     config1: int = 0
     config2: int = 0
+    bp_type: int = 0  # of a breakpoint, whose config1 is its address and config2 its length
     modifiers: Modifiers = field(default_factory=Modifiers)
     leads: bool = True
     group_size: int = 1

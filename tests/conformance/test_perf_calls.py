@@ -27,7 +27,6 @@ HARDWARE = ("hardware", "cache", "raw")
 
 # What the modelled Linux refuses by name, and a real one does not: why -> whether an event is such a one
 DIFFERENCES: dict[str, Callable[[str, int, int], bool]] = {
-    "guests have no breakpoints": lambda kind, bits, sample: kind == "breakpoint",
     "kernel mode is modelled, and executes nothing": lambda kind, bits, sample: (
         kind in HARDWARE and bits & (EXCLUDE_USER | EXCLUDE_KERNEL) == EXCLUDE_USER
     ),
@@ -81,6 +80,46 @@ def test_each_difference_is_one(answers: tuple[list[str], list[str]]) -> None:
         if theirs != here
     }
     assert found == set(DIFFERENCES)
+
+
+BREAKPOINTS = {"breakpoints": 291, "breakpoint_signals": 11}  # and lines that they print; x86-64's one more
+
+
+def test_breakpoints_are_a_real_kernels(tmp_path: Path) -> None:
+    """Counts are exact there, too: the kernel's, by the board's debug registers."""
+    guests = {name: build(PROGRAMS / f"{name}.c", "aarch64", tmp_path / name, "-w") for name in BREAKPOINTS}
+    files = [program(name, guest.read_bytes()) for name, guest in guests.items()]
+    real = Board(release=TRIXIE).run("".join(f"/{name}\n" for name in guests), tmp_path, files)
+    ours = [line for guest in guests.values() for line in modelled("ideal", guest)]
+    assert len(real) == sum(BREAKPOINTS.values())
+    assert ours == real
+
+
+@pytest.mark.parametrize("name", BREAKPOINTS)
+def test_breakpoints_are_the_hosts(name: str, tmp_path: Path) -> None:
+    """Of x86-64 the host's kernel is asked, where it has debug registers for us."""
+    guest = build(PROGRAMS / f"{name}.c", "x86_64", tmp_path / name, "-w")
+    real = subprocess.run([guest], capture_output=True, text=True, check=False).stdout.splitlines()
+    if len(real) != BREAKPOINTS[name] + (name == "breakpoints"):
+        pytest.skip(f"the host has no breakpoints for us: {real[:1]}")
+    assert modelled("ideal", guest) == real
+
+
+@pytest.mark.parametrize(
+    ("isa", "core"), [("aarch64", "cortex-a55"), ("aarch64", "neoverse-n1"), ("x86_64", "skylake")]
+)
+def test_breakpoints_do_not_depend_on_the_core(isa: str, core: str, tmp_path: Path) -> None:
+    for name in BREAKPOINTS:
+        guest = build(PROGRAMS / f"{name}.c", isa, tmp_path / name, "-w")
+        assert modelled(core, guest) == modelled("ideal", guest)
+
+
+def modelled(core: str, guest: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [PERFEMU, "run", "--core", core, guest, *arguments],
+        capture_output=True, text=True, check=True, env=ENVIRONMENT,
+    )  # fmt: skip
+    return done.stdout.splitlines()
 
 
 SEEDS = 12

@@ -70,6 +70,7 @@ class SignalDelivery:
     fault_address: int = 0
     trap_number: int = 0
     error_code: int = 0
+    resumes: bool = False  # x86: the frame's RFLAGS.RF
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ FPSW_EXCEPTIONS, FPSW_PENDING = 0x3F, 0x8080  # ES and B: one of them is not mas
 X87_TRAP = 16  # vector of #MF; SSE has its own
 EMPTY_FPTAG = 0xFFFF  # two bits for each register; 3: empty
 USER_FLAGS = 0x50DD5  # what rt_sigreturn restores: FIX_EFLAGS, arch/x86/kernel/signal.c
-RF_TF_DF = 1 << 16 | 1 << 8 | 1 << 10  # cleared when a handler is entered
+RF = 1 << 16  # resume: the next instruction hits no breakpoint
+RF_TF_DF = RF | 1 << 8 | 1 << 10  # cleared when a handler is entered
 USER_CS, USER_SS = 0x33, 0x2B
 NO_REGISTER = -1
 ALIGNMENT_CHECK = 17
@@ -169,6 +170,8 @@ class X86_64:
         if not delivery.flags & SA_RESTORER:
             raise LinuxError(EFAULT, "x86-64 handlers need SA_RESTORER")
         registers = core.registers()
+        if delivery.resumes:
+            registers[RFLAGS] |= RF
         on_own_stack = delivery.stack_pointer == registers[RSP]
         fpstate = (delivery.stack_pointer - (RED_ZONE if on_own_stack else 0) - FXSAVE_SIZE) & -64
         frame = ((fpstate - FRAME_SIZE) & -16) - 8
@@ -207,10 +210,14 @@ class X86_64:
         frame = core.read_register(RSP) - 8
         data = read(frame, FRAME_SIZE)
         flags = core.read_register(RFLAGS)
+        resumes = False
         for number, value in zip(MC_ORDER, struct.unpack_from("<18Q", data, MCONTEXT), strict=True):
             if number == RFLAGS:
-                value = flags & ~USER_FLAGS | value & USER_FLAGS
+                resumes = bool(value & RF)
+                value = flags & ~USER_FLAGS | value & USER_FLAGS & ~RF
             core.write_register(number, value)
+        if resumes:
+            core.pass_breakpoint(core.pc)
         (fpstate,) = struct.unpack_from("<Q", data, MC_FPSTATE)
         if fpstate:
             fxrstor(core, read(fpstate, FXSAVE_SIZE))

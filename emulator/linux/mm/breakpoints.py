@@ -35,5 +35,5 @@ class Breakpoints:
 
     def reached(self, cpu: Cpu) -> None:
         """`cpu` is about to execute an instruction that has one."""
-        for listener in tuple(self._listeners[cpu.core.pc]):
+        for listener in tuple(self._listeners.get(cpu.core.pc, ())):
             listener(cpu)

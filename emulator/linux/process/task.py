@@ -12,6 +12,7 @@ from emulator._native import Core, PhysicalMemory, RegisterState
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.debug_registers import DebugRegisters
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.ipc.ipc import Ipc
@@ -26,6 +27,7 @@ from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
 from emulator.linux.signals.signal import Interrupted, SignalInfo, SignalState
+from emulator.linux.user_breakpoints import UserBreakpoints
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
@@ -148,6 +150,13 @@ class KernelServices(Protocol):
     def futexes(self) -> Futexes: ...
     @property
     def ipc(self) -> Ipc: ...
+    @property
+    def debug_registers(self) -> dict[int, DebugRegisters]:
+        """By the CPU's number."""
+
+    @property
+    def user_breakpoints(self) -> UserBreakpoints[Task] | None:
+        """None: there is no perf."""
 
     def writes_mapped(self, file: MappedFile) -> bool:
         """Whether any process has it mapped so that it could write it."""

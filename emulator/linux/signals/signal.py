@@ -60,6 +60,8 @@ BUS_ADRALN = 1
 BUS_ADRERR = 2
 TRAP_BRKPT = 1
 TRAP_TRACE = 2
+TRAP_PERF = 6
+TRAP_PERF_FLAG_ASYNC = 1
 CLD_EXITED = 1
 CLD_KILLED = 2
 CLD_TRAPPED = 4
@@ -127,6 +129,7 @@ class SignalInfo:
     error_code: int = 0
     user_ticks: int = 0  # of a child, in 1/100 s
     system_ticks: int = 0
+    behind_address: bytes = b""  # of a fault: what follows si_addr
     raw: bytes = b""  # what rt_sigqueueinfo's caller filled in
 
     @property
@@ -144,7 +147,7 @@ class SignalInfo:
             return self.raw
         head = self.signal.to_bytes(4, "little") + bytes(4) + self.code.to_bytes(4, "little", signed=True) + bytes(4)
         if self.is_fault:
-            body = self.address.to_bytes(8, "little")
+            body = self.address.to_bytes(8, "little") + self.behind_address
         elif self.code == SI_TIMER:
             numbers = self.timer_id.to_bytes(4, "little") + self.overrun.to_bytes(4, "little")
             body = numbers + self.value.to_bytes(8, "little")

@@ -128,6 +128,7 @@ def enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
         fault_address=info.address if info.error_code else 0,  # of page faults
         trap_number=info.trap_number,
         error_code=info.error_code,
+        resumes=task.kernel.debug_registers[task.cpu.number].has_passed_guests(),
     )
     try:
         if delivery.stack_pointer < LEAST_STACK_POINTER:

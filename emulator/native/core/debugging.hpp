@@ -32,12 +32,12 @@ struct Debugging {
 
     std::vector<Watchpoint> watchpoints;
     std::vector<uint64_t> breakpoints;  // whatever address space executes
-    uint64_t hits = 0;             // bits by number, of the last stop
-    bool refused = false;          // the engine was refused a watched page, not one that is not there
-    bool due = false;              // x86-64: the instruction that passes hits
-    bool passes = false;           // the instruction that is stepped may reach watched pages
-    std::optional<Moment> passed;  // the access for which the core has stopped: the next run makes it
-    bool steps = false;            // each run executes one instruction
+    uint64_t hits = 0;                  // bits by number, of the last stop
+    bool refused = false;               // the engine was refused a watched page, not one that is not there
+    bool due = false;                   // x86-64: the instruction that passes hits
+    bool passes = false;                // the instruction that is stepped may reach watched pages
+    std::optional<Moment> passed;       // the access for which the core has stopped: the next run makes it
+    bool steps = false;                 // each run executes one instruction
     // The guest's own software step: at which levels (bits), and the moment at which PSTATE.SS was set.
     uint8_t guest_steps = 0;
     std::optional<uint64_t> guest_step_from;

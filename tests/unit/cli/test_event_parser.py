@@ -23,6 +23,27 @@ def x86(*texts: str) -> list[EventSpec]:
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "type_", "address", "length"),
+    [  # perf-list(1), and tests/parse-events.c: the name is evsel__bp_name()'s, without the length
+        ("mem:0x401000:x", "mem:0x401000:x", 4, 0x401000, 4),
+        ("mem:0x1000/8:w", "mem:0x1000:w", 2, 0x1000, 8),
+        ("mem:4096", "mem:0x1000:rw", 3, 0x1000, 4),
+        ("mem:0x1000:wr:u", "mem:0x1000:rw:u", 3, 0x1000, 4),
+        ("mem:0x1000/1:r:u", "mem:0x1000:r:u", 1, 0x1000, 1),
+    ],
+)
+def test_one_breakpoint(text: str, name: str, type_: int, address: int, length: int) -> None:
+    (spec,) = arm(text)
+    assert (spec.name, spec.type, spec.bp_type, spec.config1, spec.config2) == (name, 5, type_, address, length)
+
+
+def test_breakpoints_among_others() -> None:
+    specs = x86("{mem:0x10/8:w,cycles},mem:0x20:x,cpu/event=0xc0,umask=0/")
+    assert [spec.base_name for spec in specs] == ["mem:0x10:w", "cycles", "mem:0x20:x", "cpu/event=0xc0,umask=0/"]
+    assert [(spec.group, spec.config2) for spec in specs[:3]] == [(0, 8), (0, 0), (1, 8)]
+
+
+@pytest.mark.parametrize(
     ("text", "name", "type_", "config"),
     [
         ("cycles", "cycles:u", HARDWARE, 0),
@@ -166,7 +187,10 @@ def test_terms_of_sampling() -> None:
         ("kmem:mm_page_alloc", "no tracepoint 'kmem:mm_page_alloc' (perfemu list tracepoint names them all)"),
         ("sched:sched_switch:x", "unknown modifier 'x'"),
         ("duration_time", "'duration_time': perf's own events are not modelled"),
-        ("mem:0x1000:x", "breakpoint events are not modelled yet"),
+        ("mem:main:x", "a breakpoint is written mem:ADDRESS[/LENGTH][:rwx], of numbers, as 0x401000"),
+        ("mem:0x1000:xr", "one breakpoint is for an instruction (x) or for data (r, w, rw)"),
+        ("mem:0x1000:ww", "'ww' says one kind of access twice"),
+        ("mem:0x10000000000000000", "an address has 64 bits"),
     ],
 )
 def test_wrong_events_are_named(text: str, message: str) -> None:

@@ -87,7 +87,9 @@ def test_each_instruction_that_accesses_it_stops_once(isa: str, kinds: int, tmp_
     alone = Bare.load(isa, code)
     assert alone.run() is ExitReason.SYSCALL
     watched = Bare.load(isa, code)
-    watched.core.set_watchpoints([(WATCHED, 8, kinds, USER, USER, False), (DATA + 0x200, 8, RW, USER, USER, False)])
+    watched.core.set_watchpoints(
+        [(WATCHED, 8, kinds, USER, USER, False, -1), (DATA + 0x200, 8, RW, USER, USER, False, -1)]
+    )
     stops = []
     while (reason := watched.run(FOREVER)) is ExitReason.WATCHPOINT:
         assert watched.core.watchpoint_hits == 1
@@ -104,7 +106,7 @@ def test_a_rep_stops_behind_each_iteration_that_hits(first: int, stops: int, tmp
     """Four bytes stored one by one: from 0x3E on, the third and fourth are watched; from 0x46 on, the first two."""
     source = f"mov ${DATA + first}, %edi\n mov $4, %ecx\n nop\n rep stosb\n syscall"
     watched = Bare.load("x86_64", assemble("x86_64", source, tmp_path))
-    watched.core.set_watchpoints([(WATCHED, 8, W, USER, USER, False)])
+    watched.core.set_watchpoints([(WATCHED, 8, W, USER, USER, False, -1)])
     found = 0
     while (reason := watched.run()) is ExitReason.WATCHPOINT:
         found += 1
@@ -117,9 +119,9 @@ def test_two_addresses_of_one_instruction(tmp_path: Path) -> None:
     source = f"mov ${DATA}, %esi\n mov ${DATA + 0x800}, %edi\n movsb\n syscall"
     watched = Bare.load("x86_64", assemble("x86_64", source, tmp_path))
     rows = [
-        (DATA, 1, RW, USER, USER, False),
-        (DATA + 1, 1, RW, USER, USER, False),
-        (DATA + 0x800, 1, W, USER, USER, False),
+        (DATA, 1, RW, USER, USER, False, -1),
+        (DATA + 1, 1, RW, USER, USER, False, -1),
+        (DATA + 0x800, 1, W, USER, USER, False, -1),
     ]
     watched.core.set_watchpoints(rows)
     assert watched.run() is ExitReason.WATCHPOINT

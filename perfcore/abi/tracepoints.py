@@ -59,6 +59,20 @@ class Field:
         return f"\tfield:{declared};\toffset:{offset};\tsize:{self.size};\tsigned:{signed};\n"
 
 
+class FilterField(NamedTuple):
+    """A field as filters see it."""
+
+    name: str
+    is_string: bool
+    is_signed: bool
+    bits: int  # of a number; those of an array are of no use
+
+    def wrapped(self, number: int) -> int:
+        """As its C type holds it."""
+        number &= (1 << self.bits) - 1
+        return number - (1 << self.bits) if self.is_signed and number >> self.bits - 1 else number
+
+
 def _comm(name: str) -> Field:
     return Field("char", name, COMM_BYTES)
 
@@ -84,6 +98,27 @@ class TracepointEvent:
     @property
     def full_name(self) -> str:
         return f"{self.system}:{self.name}"
+
+    @cached_property
+    def filter_fields(self) -> dict[str, FilterField]:
+        """By name: its own, the common ones, and what there is of all events."""
+        found = {
+            field.name: FilterField(
+                field.name, field.type in ("char", _LOCATION), _TYPES[field.type].signed, 8 * field.size
+            )
+            for field in (*_COMMON, *self.fields)
+        }
+        for name in ("COMM", "comm"):
+            found.setdefault(name, FilterField(name, True, False, 0))
+        for name in ("CPU", "cpu"):
+            found.setdefault(name, FilterField(name, False, False, 32))
+        return found
+
+    def filtered(self, tid: int, comm: str, cpu: int, values: Sequence[Value]) -> dict[str, Value]:
+        """What a filter sees of an occurrence."""
+        general: dict[str, Value] = {"COMM": comm, "comm": comm, "CPU": cpu, "cpu": cpu, "common_type": self.id}
+        general |= {"common_flags": 0, "common_preempt_count": 0, "common_pid": tid}
+        return general | {field.name: value for field, value in zip(self.fields, values, strict=True)}
 
     @cached_property
     def _offsets(self) -> tuple[int, ...]:

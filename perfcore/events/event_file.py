@@ -169,11 +169,16 @@ class PerfEventFile(File):
         return 0
 
     def _set_filter(self, task: Caller, argument: int) -> int:
-        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no filters and no programs")
+        """strndup_user of at most a page."""
+        text = task.mm.read_string(argument, PAGE_SIZE)
+        if len(text) >= PAGE_SIZE:
+            raise LinuxError(EINVAL, "IOC_SET_FILTER: the filter is longer than a page")
+        self.event.driver.set_filter(self.event, text.decode("utf-8", "surrogateescape"))
+        return 0
 
     def _set_program(self, task: Caller, argument: int) -> int:
         task.files.get(argument & 0xFFFF_FFFF)  # EBADF before all else
-        return self._set_filter(task, argument)
+        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no programs")
 
     def _modify(self, task: Caller, argument: int) -> int:
         """perf_event_modify_attr(): Linux does it for breakpoints only, and for those that were inherited, too."""

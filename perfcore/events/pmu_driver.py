@@ -41,6 +41,9 @@ class PmuDriver(Protocol[Event]):
     def read(self, event: Event) -> None:
         """Add what was counted since the last time to `event.counted`."""
 
+    def set_filter(self, event: Event, text: str) -> None:
+        """PERF_EVENT_IOC_SET_FILTER: `event` counts no more than what `text` says. LinuxError where that cannot be."""
+
     def event_mapped(self, event: Event) -> None:
         """A guest has mapped the event's page, and may read the counter by itself if the driver lets it."""
 

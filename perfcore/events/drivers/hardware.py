@@ -366,6 +366,9 @@ class HardwareDriver(ABC):
             for event in pending:
                 event.run_pending()
 
+    def set_filter(self, event: PerfEvent, text: str) -> None:
+        raise LinuxError(EINVAL, f"{self.name}: its events have no filters")
+
     # reading by user space
 
     def event_mapped(self, event: PerfEvent) -> None:

@@ -7,10 +7,12 @@ the task that comes to another CPU. Nobody listens to what happens often while n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu, Level
-from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EEXIST, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.policies import MOST_REAL_TIME_PRIORITY, REAL_TIME
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
@@ -31,6 +33,7 @@ from perfcore.abi.tracepoints import (
     SYS_ENTER,
     SYS_EXIT,
     TASK_PREEMPTED,
+    TracepointEvent,
     Value,
     syscall_of,
 )
@@ -38,6 +41,7 @@ from perfcore.events.drivers.software import count_occurrence, start_software_pe
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.tracepoint_filter import Filter, parse_filter
 
 Told = Callable[..., tuple[Value, ...]]
 """From what a tracepoint tells to the values of the event's fields."""
@@ -165,6 +169,7 @@ class TracepointDriver(CountedAsTold):
         self._tracepoints = kernel.tracepoints
         self._sources = dict(SOURCES)
         self._listeners: dict[int, Callable[..., None]] = {}
+        self._filters: WeakKeyDictionary[PerfEvent, Filter] = WeakKeyDictionary()
         for number, source in SOURCES.items():
             if not source.often:
                 source.tracepoint(kernel.tracepoints).subscribe(self._listener(number))
@@ -202,19 +207,47 @@ class TracepointDriver(CountedAsTold):
         return listener
 
     def _make_listener(self, number: int, source: _Source) -> Callable[..., None]:
+        described = tracepoints_by_id(self._isa)[number]
+
         def listen(*told: object) -> None:
             events = self._active.get(number)
             cpu = source.which_cpu(self._kernel, *told) if events else None
             if not events or cpu is None:
                 return
-            raw = None
+            occurrence = _Occurrence(described, cpu, self._kernel.current(cpu), lambda: source.told(*told))
             for event in tuple(events):
                 if event.on_cpu is cpu and event.counts_at(Level.KERNEL) and not event.hw.stopped:
-                    if raw is None and event.attr.sample_type & SampleType.RAW:
-                        task = self._kernel.current(cpu)
-                        described = tracepoints_by_id(self._isa)[number]
-                        values = source.told(*told)[: len(described.fields)]
-                        raw = described.pack(0 if task is None else task.tid, values)
-                    count_occurrence(event, cpu, raw=raw or b"")
+                    wanted = self._filters.get(event.parent or event)
+                    if wanted is None or wanted(occurrence.filtered):
+                        raw = occurrence.raw if event.attr.sample_type & SampleType.RAW else b""
+                        count_occurrence(event, cpu, raw=raw)
 
         return listen
+
+    def set_filter(self, event: PerfEvent, text: str) -> None:
+        """ftrace_profile_set_filter: once, and for those that are inherited from it, too."""
+        if event in self._filters:
+            raise LinuxError(EEXIST, "the event has a filter")
+        self._filters[event] = parse_filter(text, tracepoints_by_id(self._isa)[event.attr.config])
+
+
+class _Occurrence:
+    """One, whose fields are asked for once, if anybody wants them."""
+
+    def __init__(
+        self, described: TracepointEvent, cpu: Cpu, task: Task | None, told: Callable[[], tuple[Value, ...]]
+    ) -> None:
+        self._described, self._cpu, self._told = described, cpu, told
+        self._tid, self._comm = (0, IDLE[0]) if task is None else (task.tid, task.comm)
+
+    @cached_property
+    def _values(self) -> tuple[Value, ...]:
+        return self._told()[: len(self._described.fields)]
+
+    @cached_property
+    def raw(self) -> bytes:
+        return self._described.pack(self._tid, self._values)
+
+    @cached_property
+    def filtered(self) -> dict[str, Value]:
+        return self._described.filtered(self._tid, self._comm, self._cpu.number, self._values)

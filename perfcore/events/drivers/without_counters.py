@@ -23,6 +23,9 @@ class WithoutCounters:
     def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
         return True
 
+    def set_filter(self, event: PerfEvent, text: str) -> None:
+        raise LinuxError(EINVAL, f"events of {event.driver.name} have no filters")
+
     def event_mapped(self, event: PerfEvent) -> None:
         """There is no counter to read."""
 

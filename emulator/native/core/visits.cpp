@@ -111,7 +111,9 @@ void Core::end_log() {
 void Core::visit(uint64_t address, uint32_t size) {
     Model& model = *model_;
     VisitLog& log = model.log;
-    if (!log.empty()) {
+    if (blocks_stale_) {
+        close_log();  // perhaps it has stored into itself, and did not come to its end
+    } else if (!log.empty()) {
         check_log(log.end);
         *log.end = {nullptr, address};
         retire_log(log.size());
@@ -248,7 +250,8 @@ bool Core::may_raise(const Block& block) const {
     return modelled.raises & RAISES_ON_VECTORS && isa_->raises_on_vectors(engine_, model_->addresses->register_file());
 }
 
-// Whether an access of the entered block would not find its page, or would be refused for its address.
+// Whether an access of the entered block would not find its page, or would be refused for its address; or might be a
+// store into the block itself, which ends it.
 bool Core::may_fault(const Block& block) const {
     std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
@@ -260,6 +263,7 @@ bool Core::may_fault(const Block& block) const {
             const Page found = space_->lookup(isa_->untagged(page));
             if (!found.present || !(found.protection & (sites[i].store ? WRITE : READ))) return true;
             if (watches_page(isa_->untagged(page))) return true;
+            if (sites[i].store && (found.frame == block.frames.first || found.frame == block.frames.last)) return true;
             if (page == last) break;
         }
     }

@@ -94,7 +94,9 @@ Op op_of(const Instruction& insn, size_t bytes) {
     else if (!(op.probes & bit(Probe::BR_RETIRED)))
         op.probes |= bit(Probe::INT_OP);
     if (row.has(effect::ON_VECTORS)) op.raises |= RAISES_ON_VECTORS | RAISES_UNALIGNED;
-    if (op.probes & mask(Probe::DIV_OP, Probe::FP_OP)) op.raises |= RAISES_BY_VALUES;
+    // What sets MXCSR refuses reserved bits, and decides what those behind it raise.
+    const bool sets_control = row.has(effect::CONTROL_OUT);
+    if (op.probes & mask(Probe::DIV_OP, Probe::FP_OP) || sets_control) op.raises |= RAISES_BY_VALUES;
     const bool exchanges = row.op_class == OpClass::EXCHANGE && operands.in_memory();
     if (insn.locked || exchanges) op.probes |= bit(Probe::LOCKED);
     op.pushes_flags = row.op_class == OpClass::FLAGS && row.has(effect::STORES);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from emulator._native import PAGE_SIZE
 from emulator.cpu import ExitReason
 from emulator.probes import Probe
 from tests.unit.native.bare import CODE, DATA, FOREVER, Bare, assemble, reference_trace
-from tests.unit.native.own_x86 import LOADED_AT, PRESENT, WRITABLE, Pc
+from tests.unit.native.own_x86 import LOADED_AT, PRESENT, RBX, WRITABLE, Pc
 
 PAUSES = """
     mov $3, %ecx
@@ -43,6 +43,7 @@ BIT_TESTS = f"""
     jb 1b
     syscall"""
 CF, PF, AF, ZF, SF, OF = 0x1, 0x4, 0x10, 0x40, 0x80, 0x800
+ALIAS = LOADED_AT + 0x8000
 KERNEL_PAUSES = "1: pause; pause; dec %ecx; jnz 1b; pause; hlt"
 
 
@@ -73,19 +74,65 @@ def test_a_pause_retires_before_a_page_that_is_not_there() -> None:
         assert (bare.core.pc, bare.core.cycles) == (CODE + PAGE_SIZE, PAGE_SIZE - 1)
 
 
-@pytest.mark.parametrize("core", ["ideal", "zen5", "skylake"])
-def test_a_guests_own_kernel_pauses_alike(core: str, tmp_path: Path) -> None:
-    """1 + 50 times 4, PAUSE and HLT; what the models make of them is the same."""
-    code = assemble("x86_64", "mov $50, %ecx\n" + KERNEL_PAUSES, tmp_path)
+def in_slices(source: str, core: str, tmp_path: Path, slices: Sequence[int]) -> Pc:
+    """A guest's own kernel, at a page that it can write at ALIAS alone: run whole, and so many cycles at a time. All
+    that was counted is the same."""
+    code = assemble("x86_64", source, tmp_path)
     seen = []
-    for slice_cycles in (FOREVER, 1, 7):
+    for slice_cycles in (FOREVER, *slices):
         pc = Pc.load(code, core)
-        pc.start_64({LOADED_AT: LOADED_AT | PRESENT | WRITABLE})
+        pc.start_64({LOADED_AT: LOADED_AT | PRESENT, ALIAS: LOADED_AT | PRESENT | WRITABLE})
         pc.monitor.slice_cycles = slice_cycles
         pc.run()
-        assert pc.cpu.core.total(Probe.INST_RETIRED) == 1 + 50 * 4 + 2
-        seen.append((pc.cpu.core.cycles, [pc.cpu.core.total(probe) for probe in Probe]))
-    assert seen[1:] == seen[:1] * 2
+        seen.append({"CYCLE": pc.cpu.core.cycles} | {probe.name: pc.cpu.core.total(probe) for probe in Probe})
+    for slice_cycles, counts in zip(slices, seen[1:], strict=True):
+        assert counts == seen[0], f"in slices of {slice_cycles} cycles"
+    return pc
+
+
+@pytest.mark.parametrize("core", ["ideal", "zen5", "skylake"])
+def test_a_guests_own_kernel_pauses_alike(core: str, tmp_path: Path) -> None:
+    pc = in_slices("mov $50, %ecx\n" + KERNEL_PAUSES, core, tmp_path, (1, 7))
+    assert pc.cpu.core.total(Probe.INST_RETIRED) == 1 + 50 * 4 + 2
+
+
+@pytest.mark.parametrize("core", ["ideal", "zen5", "skylake"])
+def test_a_block_that_is_the_first_to_store_into_itself_ends_there(core: str, tmp_path: Path) -> None:
+    """Until then the core does not know that its code may change."""
+    source = f"""
+        mov     ${ALIAS}, %edi          # 1
+        jmp     1f                      # 1
+    1:  add     $1, %eax                # 1
+        movb    $5, target - 1b + 7 + 2(%rdi)   # 1
+        nop                             # 1
+    target:
+        add     $1, %ebx                # 1; it adds 5
+        mov     %eax, %edx              # 1
+        jmp     2f                      # 1
+    2:  hlt"""  # 1; the code before label 1 has 7 bytes, and an immediate is an ADD's third
+    pc = in_slices(source, core, tmp_path, (1, 2, 3, *range(10, 700, 30)))
+    assert pc.cpu.core.read_register(RBX) == 5
+    assert pc.cpu.core.total(Probe.INST_RETIRED) == 9
+
+
+@pytest.mark.parametrize("core", ["zen5", "skylake"])
+def test_models_hear_of_no_load_behind_one_into_mxcsr_that_is_refused(core: str, tmp_path: Path) -> None:
+    """SDM vol. 1, 10.2.3: its reserved bits are #GP, which nobody handles here."""
+    source = """
+        lea     reserved(%rip), %rdi    # 1
+        mov     $20, %ecx               # 1
+    1:  dec     %ecx                    # 20
+        jnz     1b                      # 20
+        ldmxcsr (%rdi)
+        mov     4(%rdi), %rax
+        mov     12(%rdi), %rax
+        jmp     2f
+    2:  hlt
+    reserved:
+        .long   0x10000, 0, 0, 0, 0"""
+    pc = in_slices(source, core, tmp_path, (1, 2, 3, *range(10, 700, 10)))
+    assert pc.cpu.core.total(Probe.INST_RETIRED) == 2 + 40
+    assert pc.cpu.core.total(Probe.EXC_UNDEF) >= 1
 
 
 @pytest.mark.parametrize(

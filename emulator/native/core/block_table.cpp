@@ -33,6 +33,7 @@ Block& BlockTable::insert(std::unique_ptr<Block> block) {
     Block& inserted = *block;
     fill_slot(inserted);
     inserted.successors = nothing_behind();
+    instructions_ += inserted.ops.size();
     blocks_[{inserted.tag, inserted.frames}] = std::move(block);
     by_address_.emplace(inserted.address, &inserted);
     return inserted;
@@ -40,6 +41,7 @@ Block& BlockTable::insert(std::unique_ptr<Block> block) {
 
 void BlockTable::replace(Block& block, Block&& now) {
     now.successors = nothing_behind();
+    instructions_ += now.ops.size() - block.ops.size();
     block = std::move(now);
 }
 
@@ -51,6 +53,7 @@ void BlockTable::doubt(uint64_t address) {
 void BlockTable::clear() {
     by_address_.clear();
     blocks_.clear();
+    instructions_ = 0;
     for (SpaceSlots& slots : spaces_)
         if (&slots != executing_) slots.space = NO_SPACE;
     empty(*executing_);

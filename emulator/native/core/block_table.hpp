@@ -40,6 +40,8 @@ class BlockTable {
     void doubt(uint64_t address);
     static void trust(Block& block) { block.tag = tag(block.address, block.size); }
     size_t size() const { return blocks_.size(); }
+    // Of all blocks together.
+    size_t instructions() const { return instructions_; }
     // From now on `cached` is about this space, as it is now. False: it already was, and nothing has changed.
     bool use_slots_of(const AddressTranslation& space);
     // The engine fetches from that page of a space of the guest's own, and finds that frame. False: it was another when
@@ -97,6 +99,7 @@ class BlockTable {
     Block** slots_;          // of the space that executes
     SpaceSlots* executing_;  // whose slots these are
     uint64_t uses_ = 0;
+    size_t instructions_ = 0;
     std::vector<SpaceSlots> spaces_;
     std::unordered_map<Fetched, Frame, FetchedHash> fetched_;
     std::unordered_multimap<uint64_t, Block*> by_address_;

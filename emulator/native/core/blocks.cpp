@@ -43,7 +43,7 @@ void Core::consider(uint64_t address, uint32_t size) {
     if (!stepping_) note_interrupted_store(address, block_at(address, size));
     if (model_ && model_->visit.block && !stepping_) finish_visit(address);
     if (std::exchange(slots_stale_, false) && blocks_.use_slots_of(*space_)) unlink_successors();
-    if (std::exchange(blocks_stale_, false) || blocks_.size() > most_blocks_) drop_blocks();
+    if (std::exchange(blocks_stale_, false) || has_too_many_blocks()) drop_blocks();
     Block& block = block_at(address, size);
     if (std::exchange(translation_stale_, false)) {
         uc_ctl_remove_cache(engine_, address, address + 1);
@@ -315,6 +315,12 @@ BlockFrames Core::frames_of(uint64_t address, uint32_t size) const {
 void Core::forget_blocks() {
     blocks_stale_ = true;
     drop_budget();  // so that the next block is considered
+}
+
+// Or too long ones: a guest may enter the same code at ever other instructions.
+bool Core::has_too_many_blocks() const {
+    constexpr size_t INSTRUCTIONS = 6;  // of a block, as they are on average
+    return blocks_.size() > most_blocks_ || blocks_.instructions() > INSTRUCTIONS * most_blocks_;
 }
 
 void Core::drop_blocks() {

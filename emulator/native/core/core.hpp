@@ -275,7 +275,8 @@ class Core final : public Totals, private TranslationListener {
     uint64_t decoded_blocks() const { return decoded_blocks_; }
     // How many translations were told which block they are.
     uint64_t known_calls() const { return known_calls_; }
-    // So many are kept; then all are forgotten, and decoded again when they run again. So many translations are hooked.
+    // So many are kept, or the instructions of so many; then all are forgotten, and decoded again when they run again.
+    // So many translations are hooked.
     void keep_blocks(size_t most) { most_blocks_ = most; }
 
   private:
@@ -322,6 +323,7 @@ class Core final : public Totals, private TranslationListener {
     bool breaks_inside(const Block& block) const;
     void forget_blocks();
     void drop_blocks();
+    bool has_too_many_blocks() const;
     void unlink_successors();
     bool needs_stepping_inside(const Block& block) const;
     // One instruction that ends its block and is not stepped: what is due at it is met behind it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -176,6 +177,8 @@ def _observe(board: str, seed: int, inside: Path, outcome: BoardOutcome) -> str:
     alone = _run(FUZZED[board], session, alone_output, said, session.run)
     outcome.instructions, outcome.exceptions, outcome.ending = alone.instructions, alone.exceptions, _kind(alone.ending)
     outcome.kinds = sorted({" ".join(line.split()[:3]) for line in said})
+    del session
+    gc.collect()  # the host's memory is for one machine at a time
     watched_output, watched_said = io.BytesIO(), list[str]()
     session = make_session(board, seed, inside, watched_output, watched_said)
     data = io.BytesIO()

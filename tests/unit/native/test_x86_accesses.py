@@ -20,6 +20,7 @@ from unicorn import x86_const
 
 import access_hook
 from emulator._native import PAGE_SIZE, decode
+from emulator.cpu import TrapKind
 from native import traced
 from native.bare import CODE, DATA, DATA_PAGES, EXECUTE, READ
 
@@ -48,7 +49,7 @@ EXCLUDED = {
               0xA9, 0xB2, 0xB4, 0xB5},
 }  # fmt: skip
 BIT_TESTS = {0xA3, 0xAB, 0xB3, 0xBB, 0xBA}  # locked, these abort the engine where nothing guards it
-UNDEFINED = 13  # emulator/native/core/block.hpp: Trap
+UNDEFINED = len(TrapKind)  # emulator/native/ops/op.hpp: Trap, behind those that the machine answers
 RANDOM = ("rdrand", "rdseed")
 
 # Which bytes these access depends on values, or they leave some out: their sites cover all that they may access. Each

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import fcntl
 import io
 import os
 import sys
@@ -322,6 +324,8 @@ def _output(options: argparse.Namespace) -> Iterator[TextIO]:
         if options.log_fd < 0:
             raise UsageError(f"stat --log-fd {options.log_fd}: a descriptor is 0 or more")
         try:
+            if fcntl.fcntl(options.log_fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             stream: TextIO = io.TextIOWrapper(
                 os.fdopen(options.log_fd, "wb", closefd=False),
                 encoding="utf-8",

@@ -114,6 +114,7 @@ EXPECTED_TRACE = [
     "P1 exit_group(3) = ?",
     "P2 exit(0) = ?",
 ]
+THREADS_END = EXPECTED_TRACE[-1]
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -124,7 +125,9 @@ def test_strace_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
     assert set(EXPECTED_TRACE) <= set(found)
     if isa == HOST_ISA:
         program.natively(*STRACE)
-        assert found == program.trace()
+        # The thread's end may be unfinished there when the process ends: then strace has no line of it.
+        theirs = program.trace()
+        assert [line for line in found if line != THREADS_END] == [line for line in theirs if line != THREADS_END]
 
 
 PRINTED = ["handled", "child", "end"]  # by the program, some time between gdb's own lines

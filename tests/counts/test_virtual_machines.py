@@ -18,7 +18,7 @@ GUESTS = [guest for guest in board_guests() if guest.board == "virt" and guest.c
 NEIGHBOURS = [guest for guest in GUESTS if guest.name in ("board_interrupts", "board_paging")]
 LEVELS = {"user": "u", "kernel": "k"}
 EVENTS = {"INST_RETIRED": "inst_retired", "BR_RETIRED": "br_retired"}
-WANT_ALL = ("board_pmu_el0", "board_pmu_software", "board_pmu_thresholds")  # they want six counters
+WANT_ALL = ("board_pmu_edges", "board_pmu_el0", "board_pmu_software", "board_pmu_thresholds")  # they want six counters
 ALL_COUNTERS = 6
 SLICES_US = (50, 0.5, 0.041)  # at 1 GHz and one instruction a cycle, the last is in the midst of everything
 

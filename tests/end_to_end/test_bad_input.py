@@ -162,6 +162,11 @@ def test_wrong_commands(command: str, text: str, capsys: pytest.CaptureFixture[s
     assert status == 129
 
 
+def test_a_descriptor_that_is_open_for_reading_gets_no_counts(tmp_path: Path) -> None:
+    done = shell(f"{PERFEMU} stat --log-fd 3 {GOOD} 3< /dev/null", tmp_path)
+    assert (done.returncode, done.stderr) == (129, b"perfemu: stat --log-fd 3: Bad file descriptor\n")
+
+
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
     for command in ("record", "stat"):
         for target, reason in (

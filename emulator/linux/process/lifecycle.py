@@ -157,6 +157,8 @@ class Lifecycle:
         process.mm_released.wake()
         process.executable = executable.content.identity.path
         process.has_executed = True
+        if task.tracee is not None and task.tracee.debug_registers is not None:
+            task.tracee.debug_registers.flush()
         kernel.tracepoints.task_exec.fire(task)
         kernel.rename(task, path.rpartition("/")[2], by_exec=True)
         task.credentials = task.credentials.after_exec()

@@ -7,6 +7,7 @@ import struct
 from emulator._native import Core
 from emulator.linux.arch.aarch64 import FPCR, FPSR, NZCV_BITS, PC, PSTATE, TPIDR_EL0
 from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSPC, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import (
     NT_ARM_HW_BREAK,
@@ -134,8 +135,8 @@ class AArch64Registers:
         tracee.call_number = NO_CALL
         return AArch64Restart(core, code, first_argument) if in_call and code in RESTARTS else Nothing()
 
-    def peek_user(self, core: Core, tracee: Tracee, address: int) -> int:
+    def peek_user(self, core: Core, task: Task, tracee: Tracee, address: int) -> int:
         raise LinuxError(EIO, "AArch64 has no user area: registers are read by PTRACE_GETREGSET")
 
-    def poke_user(self, core: Core, tracee: Tracee, address: int, value: int) -> None:
+    def poke_user(self, core: Core, task: Task, tracee: Tracee, address: int, value: int) -> None:
         raise LinuxError(EIO, "AArch64 has no user area: registers are written by PTRACE_SETREGSET")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from emulator._native import Core
 from emulator.linux.errors import ERESTARTNOHAND, ERESTARTSYS
+from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import Tracee
 from emulator.linux.signals.signal import SA_RESTART, Interrupted, SignalAction
 
@@ -47,10 +48,10 @@ class TracedRegisters(Protocol):
     def restart(self, core: Core, tracee: Tracee, interrupted: Interrupted | None) -> Restart:
         """On the way back to user mode."""
 
-    def peek_user(self, core: Core, tracee: Tracee, address: int) -> int:
+    def peek_user(self, core: Core, task: Task, tracee: Tracee, address: int) -> int:
         """PTRACE_PEEKUSER. Raises LinuxError."""
 
-    def poke_user(self, core: Core, tracee: Tracee, address: int, value: int) -> None:
+    def poke_user(self, core: Core, task: Task, tracee: Tracee, address: int, value: int) -> None:
         """PTRACE_POKEUSER. Raises LinuxError."""
 
 

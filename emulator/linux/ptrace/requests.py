@@ -48,14 +48,14 @@ def poke(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> i
 
 def peek_user(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> int:
     with task.kernel.dispatcher.registers_of(task) as core:
-        value = TRACED_REGISTERS[task.architecture.isa].peek_user(core, tracee, address)
+        value = TRACED_REGISTERS[task.architecture.isa].peek_user(core, task, tracee, address)
     tracer.mm.write(data, value.to_bytes(WORD, "little"))
     return 0
 
 
 def poke_user(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> int:
     with task.kernel.dispatcher.registers_of(task) as core:
-        TRACED_REGISTERS[task.architecture.isa].poke_user(core, tracee, address, data)
+        TRACED_REGISTERS[task.architecture.isa].poke_user(core, task, tracee, address, data)
     return 0
 
 

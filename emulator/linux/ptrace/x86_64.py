@@ -37,9 +37,11 @@ from emulator.linux.arch.x86_64 import (
     fxsave,
 )
 from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSYS, LinuxError
+from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import NT_PRFPREG, NT_PRSTATUS
 from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, signed, starts_again
+from emulator.linux.ptrace.x86_breakpoints import TaskDebugRegisters
 from emulator.linux.signals.signal import Interrupted, SignalAction
 
 MASK = (1 << 64) - 1
@@ -156,15 +158,18 @@ class X86Registers:
             tracee.call_number = interrupted.number
         return X86Restart(tracee)
 
-    def peek_user(self, core: Core, tracee: Tracee, address: int) -> int:
+    def peek_user(self, core: Core, task: Task, tracee: Tracee, address: int) -> int:
         _check_place(address)
         if address < USER_REGS_SIZE:
             return _read_one(core, tracee, USER_REGS[address // WORD])
         if address == DEBUG_REGISTERS + STATUS_REGISTER * WORD:
             return tracee.debug_status ^ DR6_AFTER_RESET
-        return 0  # the other debug registers are not in use; the rest of struct user is for core files
+        number = (address - DEBUG_REGISTERS) // WORD
+        if 0 <= number < DR_COUNT and tracee.debug_registers is not None:
+            return tracee.debug_registers.read(number)
+        return 0  # the rest of struct user is for core files
 
-    def poke_user(self, core: Core, tracee: Tracee, address: int, value: int) -> None:
+    def poke_user(self, core: Core, task: Task, tracee: Tracee, address: int, value: int) -> None:
         _check_place(address)
         if address < USER_REGS_SIZE:
             _write_one(core, tracee, USER_REGS[address // WORD], value)
@@ -175,9 +180,9 @@ class X86Registers:
         if number == STATUS_REGISTER:
             tracee.debug_status = value ^ DR6_AFTER_RESET
             return
-        if not value:
-            return
-        raise LinuxError(EIO, f"DR{number}: no hardware breakpoint is free")
+        if tracee.debug_registers is None:
+            tracee.debug_registers = TaskDebugRegisters(task)
+        tracee.debug_registers.write(number, value)
 
 
 def _check_place(address: int) -> None:

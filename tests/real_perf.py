@@ -5,12 +5,26 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import require
+from debian import TRIXIE
 
 # x86 builds of perf say this once for each AArch64 file; builds for arm64 do not (docs/perf-data.md).
 _FOREIGN_UNWIND = "unwind: target platform=arm64 is not supported"
+
+
+@cache
+def trixies_perf(isa: str) -> tuple[str | Path, ...]:
+    """The command that runs Debian trixie's perf 6.12 as built for `isa`, whose lists of events and metrics it has."""
+    if isa == "aarch64":
+        tree = require.debian_tree("arm64", "linux-perf", release=TRIXIE)
+        return (require.command("qemu-aarch64", package="qemu-user"), "-L", tree, tree / "usr/bin/perf")
+    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
+    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
+    loader = (next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries, tree / "usr/bin/perf")
+    return loader if os.uname().machine == "x86_64" else (require.command("qemu-x86_64", package="qemu-user"), *loader)
 
 
 class RealPerf:

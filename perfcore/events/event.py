@@ -51,7 +51,6 @@ class PerfEvent:
         owner: Task | None = None,
         group_leader: PerfEvent | None = None,
         parent: PerfEvent | None = None,
-        of_task: bool = True,
         target: Task | None = None,
     ) -> None:
         self.id = id
@@ -59,8 +58,7 @@ class PerfEvent:
         self.kernel = kernel
         self.settings = settings
         self.cpu = cpu  # the only CPU where it counts, -1 for all
-        self.of_task = of_task  # rather than of all that a CPU does
-        self.target = target  # the task for which it was opened, whatever task its context counts now
+        self.target = target  # the task for which it was opened, whatever task its context counts now; None: a CPU's
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self
@@ -101,6 +99,11 @@ class PerfEvent:
 
     def __repr__(self) -> str:
         return f"PerfEvent(id={self.id}, {self.state.name}, {self.attr!r})"
+
+    @property
+    def of_task(self) -> bool:
+        """Rather than of all that a CPU does."""
+        return self.target is not None
 
     def counts_at(self, level: Level) -> bool:
         """Whether what happens at this privilege counts: exclude_user and exclude_kernel, for every driver."""

@@ -6,7 +6,7 @@ kernel/events/hw_breakpoint.c (slots) and hw_breakpoint_arch_parse() of arch/x86
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from emulator.linux.debug_registers import (
     HW_BREAKPOINT_R,
@@ -20,9 +20,8 @@ ADDRESSES = 1 << 64
 _LONG_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What an attr says: bp_addr, bp_len, bp_type."""
+class Watched(NamedTuple):
+    """As an attr asks for it (bp_addr, bp_len, bp_type), or as debug registers have it: bytes, or an instruction."""
 
     address: int
     length: int
@@ -32,16 +31,7 @@ class Asked:
         return f"bp_type {self.type}, bp_addr {self.address:#x}, bp_len {self.length}"
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """What the debug registers have of it: bytes, or the instruction's address."""
-
-    address: int
-    length: int
-    type: int
-
-
-def _parse_x86(asked: Asked, of_task: bool, task_size: int) -> Watched:
+def _parse_x86(asked: Watched, of_task: bool, task_size: int) -> Watched:
     """x86-64: an instruction, or 1, 2, 4 or 8 aligned bytes that are written, or read or written."""
     last = (asked.address + asked.length - 1) % ADDRESSES
     if last < asked.address:
@@ -59,7 +49,7 @@ def _parse_x86(asked: Asked, of_task: bool, task_size: int) -> Watched:
     return Watched(asked.address, asked.length, asked.type)
 
 
-def _parse_aarch64(asked: Asked, of_task: bool, task_size: int) -> Watched:
+def _parse_aarch64(asked: Watched, of_task: bool, task_size: int) -> Watched:
     """AArch64: an instruction, or 1 to 8 bytes of one doubleword (Byte Address Select)."""
     if asked.type not in (HW_BREAKPOINT_R, HW_BREAKPOINT_W, HW_BREAKPOINT_RW, HW_BREAKPOINT_X):
         raise LinuxError(EINVAL, f"{asked}: the types are R (1), W (2), RW (3) and X (4)")
@@ -74,11 +64,10 @@ def _parse_aarch64(asked: Asked, of_task: bool, task_size: int) -> Watched:
     return Watched(asked.address, asked.length, asked.type)
 
 
-@dataclass(frozen=True, slots=True)
-class DebugHardware:
+class DebugHardware(NamedTuple):
     """An ISA's: what fits into its registers, and how many of them a CPU has."""
 
-    parse: Callable[[Asked, bool, int], Watched]
+    parse: Callable[[Watched, bool, int], Watched]
     breakpoints: int
     watchpoints: int
     shared: bool  # one kind of registers for both
@@ -94,8 +83,7 @@ HARDWARE = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Slot:
+class _Slot(NamedTuple):
     target: Hashable | None  # the task; None: all that the CPU does
     cpu: int  # -1: all
 

@@ -166,7 +166,6 @@ class PerfEvents:
             owner=owner,
             group_leader=group,
             parent=parent,
-            of_task=target is not None,
             target=target,
         )
         event.driver = self._driver_of(event)

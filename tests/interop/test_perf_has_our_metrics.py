@@ -7,15 +7,13 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import require
-from debian import TRIXIE
 from perfemu.vendor_metrics.tables import metrics_of
 from pmu.model import model
+from real_perf import trixies_perf
 
 CPUIDS = {
     "zen4": "AuthenticAMD-25-11-1",
@@ -35,22 +33,11 @@ BY_SLOTS = {
 TIMEOUT_S = 120
 
 
-@cache
-def perf(isa: str) -> tuple[str | Path, ...]:
-    if isa == "aarch64":
-        tree = require.debian_tree("arm64", "linux-perf", release=TRIXIE)
-        return (require.command("qemu-aarch64", package="qemu-user"), "-L", tree, tree / "usr/bin/perf")
-    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
-    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
-    loader = (next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries, tree / "usr/bin/perf")
-    return loader if os.uname().machine == "x86_64" else (require.command("qemu-x86_64", package="qemu-user"), *loader)
-
-
 def listed(name: str, folder: Path) -> dict[str, dict[str, str]]:
     device = folder / "bus/event_source/devices/cpu"
     (device / "format").mkdir(parents=True)
     (device / "type").write_text("4\n")
-    command: Sequence[str | Path] = (*perf(model(name).isa), "list", "--json", "metrics")
+    command: Sequence[str | Path] = (*trixies_perf(model(name).isa), "list", "--json", "metrics")
     environment = {**os.environ, "SYSFS_PATH": str(folder), "PERF_CPUID": CPUIDS[name]}
     done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S, check=True)
     found: dict[str, dict[str, str]] = {}

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 from pathlib import Path
 
 import pytest
 
-import require
-from debian import TRIXIE
 from pmu.amd.event_rows import EARLIER
 from pmu.model import PmuModel, model
+from real_perf import trixies_perf
 
 CPUIDS = {"zen4": "AuthenticAMD-25-11-1", "zen5": "AuthenticAMD-26-2-1"}  # family in decimal, model in hex
 TIMEOUT_S = 60
@@ -38,15 +36,11 @@ def encoded(found: PmuModel, encoding: str) -> int:
     return sum(bits.insert(int(terms.pop(bits.name), 0)) for bits in found.format if bits.name in terms)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the perf for x86-64 has AMD's lists")
 @pytest.mark.parametrize("name", CPUIDS)
 def test_perf_has_our_events_under_our_codes(name: str, tmp_path: Path) -> None:
-    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
-    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
     found = model(name)
     done = subprocess.run(
-        [next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries, tree / "usr/bin/perf"]
-        + ["list", "--json"],
+        [*trixies_perf("x86_64"), "list", "--json"],
         env={**os.environ, "SYSFS_PATH": str(sysfs(found, tmp_path)), "PERF_CPUID": CPUIDS[name]},
         capture_output=True, timeout=TIMEOUT_S, check=True,
     )  # fmt: skip

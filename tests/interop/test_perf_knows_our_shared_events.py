@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 from pathlib import Path
 
 import pytest
 
-import require
-from debian import TRIXIE
 from pmu.event_source import EventSource
 from pmu.model import model
+from real_perf import trixies_perf
 
 CPUIDS = {  # family in decimal for AMD, else in hex; model and stepping in hex
     "skylake": "GenuineIntel-6-5E-3",
@@ -47,15 +45,11 @@ def encoded(source: EventSource, encoding: str) -> int:
     return sum(bits.insert(int(terms.pop(bits.name), 0)) for bits in source.format if bits.name in terms)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the perf for x86-64 has the vendors' lists")
 @pytest.mark.parametrize("name", CPUIDS)
 def test_perf_has_our_shared_events_under_our_codes(name: str, tmp_path: Path) -> None:
-    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
-    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
     sources = [source for source in model(name).sources if source.system_wide]
     done = subprocess.run(
-        [next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries, tree / "usr/bin/perf"]
-        + ["list", "--json"],
+        [*trixies_perf("x86_64"), "list", "--json"],
         env={**os.environ, "SYSFS_PATH": str(sysfs(sources, tmp_path)), "PERF_CPUID": CPUIDS[name]},
         capture_output=True, timeout=TIMEOUT_S, check=True,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from emulator._native import GuestPageTables
+from emulator.arch.debug_control import ACCESSED, EXECUTED, STORED, condition, is_enabled
 from emulator.board.stops import EVERYONE, Place, Watched
 from emulator.cpu import Cpu, ExitReason, Level
 from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
@@ -20,11 +21,7 @@ LONG_MODE = 1 << 10  # EFER.LMA
 DEBUG = 1  # vector
 ADDRESSES = SystemRegister.DR0, SystemRegister.DR1, SystemRegister.DR2, SystemRegister.DR3
 HITS = 0xF  # of DR6: B0 to B3
-# Of DR7, by number: L and G; R/W and LEN
-ENABLED, KIND_AT, LENGTH_AT = 3, 16, 18
-EXECUTED, STORED, BOTH = 0, 1, 3
-ACCESSES = {STORED: 2, BOTH: 3}  # as Watched has them
-BYTES = {0: 1, 1: 2, 3: 4, 2: 8}
+ACCESSES = {STORED: 2, ACCESSED: 3}  # as Watched has them
 NOT_GUESTS = -1
 
 
@@ -104,13 +101,13 @@ class PcStops:
     def apply(self) -> None:
         """What they say holds from now on."""
         read = self._core.read_kernel_register
-        controls = read(SystemRegister.DR7)
+        control = read(SystemRegister.DR7)
         breakpoints: dict[int, int] = {}
         watchpoints = []
         for number, register in enumerate(ADDRESSES):
-            if not controls >> 2 * number & ENABLED:
+            if not is_enabled(control, number):
                 continue
-            kind, size = controls >> KIND_AT + 4 * number & 3, BYTES[controls >> LENGTH_AT + 4 * number & 3]
+            kind, size = condition(control, number)
             address = read(register) & -size
             if kind == EXECUTED:
                 breakpoints[address] = breakpoints.get(address, 0) | 1 << number

@@ -157,8 +157,8 @@ class Lifecycle:
         process.mm_released.wake()
         process.executable = executable.content.identity.path
         process.has_executed = True
-        if task.tracee is not None and task.tracee.debug_registers is not None:
-            task.tracee.debug_registers.flush()
+        if task.ptrace_breakpoints is not None:
+            task.ptrace_breakpoints.flush()
         kernel.tracepoints.task_exec.fire(task)
         kernel.rename(task, path.rpartition("/")[2], by_exec=True)
         task.credentials = task.credentials.after_exec()
@@ -285,6 +285,8 @@ class Lifecycle:
         task.exit_code = status
         call, task.call = task.call, None
         kernel.tracepoints.task_exit.fire(task)
+        if task.ptrace_breakpoints is not None:
+            task.ptrace_breakpoints.flush()
         task.process.ended_usage += task.usage()
         task.process.threads.remove(task)
         kernel.dispatcher.remove(task)

@@ -108,6 +108,13 @@ class LifecycleServices(Protocol):
     def unshare_files(self, task: Task) -> None: ...
 
 
+class PtraceBreakpoints(Protocol):
+    """Hardware breakpoints that a tracer has set (``TaskDebugRegisters`` of x86-64)."""
+
+    def flush(self) -> None:
+        """All of them are gone: what they were for is (flush_ptrace_hw_breakpoint)."""
+
+
 class SteppingServices(Protocol):
     """What ptrace(2) asks of who steps tasks (a ``Stepping``)."""
 
@@ -354,6 +361,8 @@ class Task:
     tracer: Task | None = None  # who traces it
     tracee: Tracee | None = None  # ... and how that is: None if nobody does
     tracees: dict[int, Task] = field(default_factory=dict)  # by tid, whom it traces; ended ones, too
+    ptrace_breakpoints: PtraceBreakpoints | None = None  # once any tracer has set one: they outlive its leaving
+    debug_status: int = 0  # x86: of DR6 as a tracer sees it, what is not as after a reset (thread.virtual_dr6)
     # what the scheduler and the kernel note of it
     state: TaskState = TaskState.RUNNABLE
     registers: RegisterState | None = None  # as they were when another task came onto its core

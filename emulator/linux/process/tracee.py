@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from emulator.linux.signals.signal import SignalInfo
 
 NO_CALL = -1  # the number of the system call in which a task is that is in none
-
-
-class DebugRegisters(Protocol):
-    """Those that are hardware breakpoints (ptrace/x86_breakpoints.py)."""
-
-    def read(self, number: int) -> int: ...
-    def write(self, number: int, value: int) -> None: ...
-    def flush(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -42,8 +33,6 @@ class Tracee:
     steps: bool = False  # PTRACE_SINGLESTEP
     call_number: int = NO_CALL  # x86: orig_rax; AArch64: NT_ARM_SYSTEM_CALL
     first_argument: int = 0  # AArch64: orig_x0
-    debug_status: int = 0  # x86: of DR6, what is not as after a reset
-    debug_registers: DebugRegisters | None = None  # x86: DR0 to DR3 and DR7, once its tracer has written one
     interrupted: bool = False  # PTRACE_INTERRUPT: it is to stop
     notified: bool = False  # seized, and its process has stopped or gone on: it is to tell
     group_stop: bool = False  # its process has stopped: so is it to do

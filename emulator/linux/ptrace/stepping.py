@@ -42,8 +42,7 @@ class Stepping:
         if begun is None or begun == cpu.core.total(Probe.INST_RETIRED):
             return False
         self._begun[cpu] = cpu.core.total(Probe.INST_RETIRED)
-        if task.tracee is not None:
-            task.tracee.debug_status = DR6_STEP
+        task.debug_status = DR6_STEP
         force(task, trace_info(cpu.core.pc))
         return True
 

@@ -41,7 +41,7 @@ from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import NT_PRFPREG, NT_PRSTATUS
 from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, signed, starts_again
-from emulator.linux.ptrace.x86_breakpoints import TaskDebugRegisters
+from emulator.linux.ptrace.x86_breakpoints import debug_registers
 from emulator.linux.signals.signal import Interrupted, SignalAction
 
 MASK = (1 << 64) - 1
@@ -163,10 +163,10 @@ class X86Registers:
         if address < USER_REGS_SIZE:
             return _read_one(core, tracee, USER_REGS[address // WORD])
         if address == DEBUG_REGISTERS + STATUS_REGISTER * WORD:
-            return tracee.debug_status ^ DR6_AFTER_RESET
+            return task.debug_status ^ DR6_AFTER_RESET
         number = (address - DEBUG_REGISTERS) // WORD
-        if 0 <= number < DR_COUNT and tracee.debug_registers is not None:
-            return tracee.debug_registers.read(number)
+        if 0 <= number < DR_COUNT:
+            return debug_registers(task).read(number)
         return 0  # the rest of struct user is for core files
 
     def poke_user(self, core: Core, task: Task, tracee: Tracee, address: int, value: int) -> None:
@@ -178,11 +178,9 @@ class X86Registers:
         if not 0 <= number < DR_COUNT or number in (4, 5):
             raise LinuxError(EIO, f"offset {address} of struct user cannot be written")
         if number == STATUS_REGISTER:
-            tracee.debug_status = value ^ DR6_AFTER_RESET
+            task.debug_status = value ^ DR6_AFTER_RESET
             return
-        if tracee.debug_registers is None:
-            tracee.debug_registers = TaskDebugRegisters(task)
-        tracee.debug_registers.write(number, value)
+        debug_registers(task).write(number, value)
 
 
 def _check_place(address: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from emulator.arch.debug_control import ACCESSED, BREAKPOINTS, EXECUTED, STORED, condition, is_enabled
 from emulator.cpu import Cpu
 from emulator.linux.debug_registers import HW_BREAKPOINT_RW, HW_BREAKPOINT_W, HW_BREAKPOINT_X
 from emulator.linux.errors import EINVAL, EIO, LinuxError
@@ -12,12 +13,10 @@ from emulator.linux.signals.signal import SIGTRAP, TRAP_HWBKPT, SignalInfo
 from emulator.linux.signals.signal_delivery import force
 from emulator.linux.user_breakpoints import Place, UserBreakpoint
 
-NUMBER = 4
 CONTROL = 7
 RESERVED = 0xFFFF_FFFF_0000_FC00  # bits of DR7 that are not kept
 WORD = 8
-_TYPES = {0b00: HW_BREAKPOINT_X, 0b01: HW_BREAKPOINT_W, 0b11: HW_BREAKPOINT_RW}  # R/Wn; 0b10 are ports
-_LENGTHS = {0b00: 1, 0b01: 2, 0b11: 4, 0b10: 8}  # LENn
+_TYPES = {EXECUTED: HW_BREAKPOINT_X, STORED: HW_BREAKPOINT_W, ACCESSED: HW_BREAKPOINT_RW}
 
 
 class TaskDebugRegisters:
@@ -25,20 +24,20 @@ class TaskDebugRegisters:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._breakpoints: list[UserBreakpoint | None] = [None] * NUMBER
+        self._breakpoints: list[UserBreakpoint | None] = [None] * BREAKPOINTS
         self._control = 0
 
     def read(self, number: int) -> int:
         if number == CONTROL:
             return self._control
-        found = self._breakpoints[number] if number < NUMBER else None
+        found = self._breakpoints[number] if number < BREAKPOINTS else None
         return 0 if found is None else found.place.address
 
     def write(self, number: int, value: int) -> None:
         """LinuxError: EIO for DR4 and DR5, else as perf refuses what cannot be watched."""
         if number == CONTROL:
             self._write_control(value & ~RESERVED)
-        elif number < NUMBER:
+        elif number < BREAKPOINTS:
             known = self._breakpoints[number]
             place = Place(0, 1, HW_BREAKPOINT_W, True) if known is None else known.place
             self._put(number, place._replace(address=value))
@@ -57,16 +56,15 @@ class TaskDebugRegisters:
 
     def _apply(self) -> None:
         for number, known in enumerate(self._breakpoints):
-            enabled = self._control >> 2 * number & 0b11
-            if enabled:
+            if is_enabled(self._control, number):
                 self._put(number, self._place(number, 0 if known is None else known.place.address))
             elif known is not None:
                 self._put(number, known.place._replace(disabled=True))
 
     def _place(self, number: int, address: int) -> Place:
         """arch_bp_generic_fields()."""
-        said = self._control >> 16 + 4 * number
-        type, length = _TYPES.get(said & 0b11), _LENGTHS[said >> 2 & 0b11]
+        kind, length = condition(self._control, number)
+        type = _TYPES.get(kind)
         if type is None or (type == HW_BREAKPOINT_X and length != 1):
             raise LinuxError(EINVAL, f"DR7 {self._control:#x}: breakpoint {number} is none that user mode has")
         return Place(address, WORD if type == HW_BREAKPOINT_X else length, type)
@@ -83,14 +81,18 @@ class TaskDebugRegisters:
 
     def _hit(self, number: int, cpu: Cpu) -> None:
         """ptrace_triggered() and exc_debug_user()."""
-        task = self._task
-        if task.tracee is not None:
-            task.tracee.debug_status |= 1 << number
-        force(task, SignalInfo(SIGTRAP, TRAP_HWBKPT, cpu.core.pc, trap_number=1))
+        self._task.debug_status |= 1 << number
+        force(self._task, SignalInfo(SIGTRAP, TRAP_HWBKPT, cpu.core.pc, trap_number=1))
 
     def flush(self) -> None:
-        """execve: the program that they were for is gone (flush_ptrace_hw_breakpoint)."""
         for known in self._breakpoints:
             if known is not None:
                 known.unregister()
-        self._breakpoints, self._control = [None] * NUMBER, 0
+        self._breakpoints, self._control = [None] * BREAKPOINTS, 0
+
+
+def debug_registers(task: Task) -> TaskDebugRegisters:
+    """Those of a task, which stay with it whoever traces it."""
+    if not isinstance(task.ptrace_breakpoints, TaskDebugRegisters):
+        task.ptrace_breakpoints = TaskDebugRegisters(task)
+    return task.ptrace_breakpoints

@@ -12,7 +12,7 @@ from emulator.linux.ptrace.stops import let_go
 from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSTOP, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Support, ULong, syscall
 
-NOTE = "no hardware breakpoints, block steps or seccomp; a REP is one step"
+NOTE = "hardware breakpoints on x86-64 alone; no block steps or seccomp; a REP is one step"
 
 
 def _trace_me(task: Task) -> int:

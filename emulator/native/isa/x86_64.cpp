@@ -113,9 +113,8 @@ class X8664 final : public Isa {
         const Op op = op_at(bytes, processor_ ? processor_->state().level() : Level::USER);
         return op.repeated || op.trap != Trap::NONE;
     }
-    bool traps_behind_access() const override {
-        return true;
-    }  // Intel SDM vol. 3, "Data Breakpoint Exception Conditions"
+    // Intel SDM vol. 3, "Data Breakpoint Exception Conditions"
+    bool traps_behind_access() const override { return true; }
     bool is_64() const override { return mode() == CodeMode::BITS_64; }
     void take_exception(uc_engine*, unsigned, std::optional<uint64_t>, std::optional<uint64_t>) const override {
         throw std::logic_error("x86_64: the core's processor takes exceptions");

@@ -18,7 +18,7 @@ from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.software import count_occurrence, start_software_period
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
-from perfcore.events.hw_breakpoint import HARDWARE, Asked, Slots, Watched
+from perfcore.events.hw_breakpoint import HARDWARE, Slots, Watched
 from perfcore.events.kernel import Linux
 
 MEASURING_SLOTS = 4  # times as many as a guest's
@@ -65,7 +65,7 @@ class BreakpointDriver(CountedAsTold):
 
     def _parse(self, event: PerfEvent, attr: PerfEventAttr) -> Watched:
         """hw_breakpoint_parse()."""
-        asked = Asked(attr.config1, attr.config2, attr.bp_type)
+        asked = Watched(attr.config1, attr.config2, attr.bp_type)
         watched = self._hardware.parse(asked, event.of_task, self._task_size)
         if asked.address + asked.length > self._task_size:
             if attr.exclude_kernel:

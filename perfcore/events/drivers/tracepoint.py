@@ -207,22 +207,29 @@ class TracepointDriver(CountedAsTold):
         return listener
 
     def _make_listener(self, number: int, source: _Source) -> Callable[..., None]:
-        described = tracepoints_by_id(self._isa)[number]
-
         def listen(*told: object) -> None:
             events = self._active.get(number)
             cpu = source.which_cpu(self._kernel, *told) if events else None
             if not events or cpu is None:
                 return
-            occurrence = _Occurrence(described, cpu, self._kernel.current(cpu), lambda: source.told(*told))
+            occurrence = None
             for event in tuple(events):
-                if event.on_cpu is cpu and event.counts_at(Level.KERNEL) and not event.hw.stopped:
-                    wanted = self._filters.get(event.parent or event)
-                    if wanted is None or wanted(occurrence.filtered):
-                        raw = occurrence.raw if event.attr.sample_type & SampleType.RAW else b""
-                        count_occurrence(event, cpu, raw=raw)
+                if event.on_cpu is not cpu or not event.counts_at(Level.KERNEL) or event.hw.stopped:
+                    continue
+                wanted = self._filters.get(event.parent or event) if self._filters else None
+                raw = b""
+                if wanted is not None or event.attr.sample_type & SampleType.RAW:
+                    occurrence = occurrence or self._occurrence(number, cpu, source.told(*told))
+                    if wanted is not None and not wanted(occurrence.filtered):
+                        continue
+                    raw = occurrence.raw if event.attr.sample_type & SampleType.RAW else b""
+                count_occurrence(event, cpu, raw=raw)
 
         return listen
+
+    def _occurrence(self, number: int, cpu: Cpu, told: tuple[Value, ...]) -> _Occurrence:
+        described = tracepoints_by_id(self._isa)[number]
+        return _Occurrence(described, cpu, self._kernel.current(cpu), told[: len(described.fields)])
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         """ftrace_profile_set_filter: once, and for those that are inherited from it, too."""
@@ -232,17 +239,11 @@ class TracepointDriver(CountedAsTold):
 
 
 class _Occurrence:
-    """One, whose fields are asked for once, if anybody wants them."""
+    """One whose fields somebody wants, each form of them made once."""
 
-    def __init__(
-        self, described: TracepointEvent, cpu: Cpu, task: Task | None, told: Callable[[], tuple[Value, ...]]
-    ) -> None:
-        self._described, self._cpu, self._told = described, cpu, told
+    def __init__(self, described: TracepointEvent, cpu: Cpu, task: Task | None, values: tuple[Value, ...]) -> None:
+        self._described, self._cpu, self._values = described, cpu, values
         self._tid, self._comm = (0, IDLE[0]) if task is None else (task.tid, task.comm)
-
-    @cached_property
-    def _values(self) -> tuple[Value, ...]:
-        return self._told()[: len(self._described.fields)]
 
     @cached_property
     def raw(self) -> bytes:

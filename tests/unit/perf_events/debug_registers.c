@@ -94,5 +94,21 @@ int main(void) {
     poke(child, 7, control(0, 1, 2));
     poke(child, 7, 0);
     follow(child, "off again");
+
+    // They are the thread's: the next tracer finds them, and nobody has to trace it for a hit.
+    child = start();
+    poke(child, 1, (uint64_t)called);
+    poke(child, 7, control(1, 0, 0));
+    poke(child, 6, 0xffff0ff1);
+    ptrace(PTRACE_DETACH, child, 0, SIGSTOP);
+    ptrace(PTRACE_SEIZE, child, 0, 0);
+    ptrace(PTRACE_INTERRUPT, child, 0, 0);
+    waitpid(child, NULL, 0);
+    printf("another tracer: %d, DR7 %lx, DR6 %lx\n", peek(child, 1) == (uint64_t)called, peek(child, 7), peek(child, 6) & 0xf);
+    ptrace(PTRACE_DETACH, child, 0, 0);
+    kill(child, SIGCONT);
+    int status;
+    waitpid(child, &status, 0);
+    printf("without a tracer: status %x\n", status & 0x7f);
     return 0;
 }

@@ -104,8 +104,6 @@ class GuestPageTables(AddressTranslation):
         (what `lookup` says, emulator.cpu.WalkFault, level of the last descriptor, physical addresses of all that were
         read, physical address that was found: with EXTERNAL, where no RAM is).
         """
-    def exclude(self, begin: int, end: int) -> None:
-        """No RAM answers at physical addresses from `begin` to `end`, which are whole pages: devices do."""
 
 class CounterBank:
     """Counters over probe totals: the part of a PMU that counts. A PMU model in Python gives them register faces.
@@ -369,12 +367,12 @@ class Core:
     def change_guest(self, tables: GuestPageTables) -> None:
         """Another guest's kernel executes, by `tables`, as `enter_kernel_mode` made them for it before the first run.
 
-        Between two runs, behind `restore_state` of its registers. AArch64 only.
+        Between two runs, behind `restore_state` of its registers.
         """
-    def enter_kernel_mode(self, ram_base: int = 0) -> GuestPageTables:
+    def enter_kernel_mode(self, ram_base: int = 0, first_frame: int = 0, frames: int | None = None) -> GuestPageTables:
         """From now on a guest's own kernel executes, as after a reset: these tables are its address space.
 
-        The first frame is at the physical address `ram_base`.
+        Of RAM it has so many frames, or all, from `first_frame` on, which is at the physical address `ram_base`.
         Before the first run, in place of `set_address_space`. The core follows by itself what the guest does to its
         tables and its level. AArch64's exceptions are the machine's to deliver; x86_64's the core takes by the guest's
         own interrupt descriptor table, and executes its system instructions. ValueError where that is not modelled.

@@ -42,6 +42,7 @@ class BoardKind:
     isa: str
     keeps_frame_pointers: bool  # whether Linux always does there
     read_image: Callable[[bytes], Image]  # raises NotBootable
+    board: type[Virt] | type[Pc]
     build: Callable[[Hardware, PmuModel, Boot | None, Outside], Built]  # no Boot: from a checkpoint
     ram_base: int
     consoles: Mapping[str, bool]  # name -> whether it is the virtio console that receives
@@ -81,6 +82,7 @@ BOARDS = {
         "aarch64",
         True,
         lambda data: read_image(data, virt_tree.RAM_BASE),
+        Virt,
         _virt,
         virt_tree.RAM_BASE,
         {"pl011": False, "virtio": True},
@@ -93,6 +95,7 @@ BOARDS = {
         "x86_64",
         False,
         read_pc_image,
+        Pc,
         _pc,
         0,
         {"com1": False, "virtio": True},

@@ -2,74 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from emulator.board.board import Boot, Ended, Outside
+from emulator.board.board import Board, Boot, Ended, Outside
 from emulator.board.hypervisor import GuestImage, Hypervisor
-from emulator.board.image import NotBootable, read_image
+from emulator.board.image import NotBootable
 from emulator.board.observers import Observers
-from emulator.board.virt_tree import RAM_BASE
-from emulator.cpu import Cpu, Level
+from emulator.cpu import Cpu
 from emulator.linux.arch import architecture
 from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
 from emulator.machine import Hardware, Machine, MachineConfig
-from emulator.sysregs import Access, SysReg, SystemRegisters
-from perfcore.events.drivers.arm_pmuv3_host import ArmPmuV3Host
 from perfcore.events.event import PerfEvent
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
 from perfemu.board_events import BoardKernel
+from perfemu.board_kinds import BOARDS
 from perfemu.cores import core_for, pmu_of
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
 from perfemu.events.parser import parse_events
 from perfemu.guest import Guest
+from perfemu.guest_pmus import SHARED_KINDS, guests_of
 from perfemu.pmu_kinds import PMU_KINDS
 from perfemu.quantities import size_bytes
-from pmu.arm.privileged import EL0, EL1, PrivilegedPmuV3
-from pmu.arm.registers import ArmRegister
-from pmu.arm.sharing import GuestPmuV3, SharedPmuV3
+from pmu.sharing import SharedPmu
 
-ISA = "aarch64"
 FIRST_PID = 1  # of the guests' virtual CPUs, as the host's threads
-
-
-class GuestPmuRegisters:
-    """A guest's PMU as its board has it: MRS and MSR of its registers, and its interrupt."""
-
-    def __init__(self, pmu: GuestPmuV3) -> None:
-        self.tell: Callable[[str], None] = lambda text: None
-        self._pmu = pmu
-
-    @property
-    def identification(self) -> Mapping[SysReg, int]:
-        return self._pmu.shared.device.identification
-
-    def interrupt_asserted(self) -> bool:
-        return self._pmu.interrupt_asserted()
-
-    def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None:
-        """All that EL1 and EL0 may name: who may reach what is said at each access."""
-        device = self._pmu.shared.device
-        for register in device.registers():
-            assert issubclass(register, ArmRegister)
-            if register.least_level <= EL1:
-                for index in range(1 if register.bank is None else device.counters):
-                    system_registers.claim(register.encoding_of(index), self._access(register, index, level))
-
-    def _access(self, register: type[ArmRegister], index: int, level: Callable[[], Level]) -> Access:
-        def read() -> int:
-            return self._pmu.read_at(EL1 if level() else EL0, register, index)
-
-        def write(value: int) -> None:
-            self._pmu.write_at(EL1 if level() else EL0, register, value, index)
-
-        device = self._pmu.shared.device
-        return Access(read if device.can_read(register) else None, write if device.can_write(register) else None)
 
 
 @dataclass(eq=False, slots=True)
@@ -109,8 +72,8 @@ class HostKernel(BoardKernel):
 class CountingHost:
     """The host's half of a world switch: perf's contexts follow the guests' threads, and the PMU its worlds."""
 
-    def __init__(self, cpu: Cpu, kernel: HostKernel, shared: SharedPmuV3, names: Sequence[str]) -> None:
-        self.pmus = [shared.guest() for _ in names]
+    def __init__(self, cpu: Cpu, kernel: HostKernel, shared: SharedPmu, names: Sequence[str]) -> None:
+        self.pmus = guests_of(shared, len(names))
         self.vcpus = [VcpuThread(FIRST_PID + number, name, cpu) for number, name in enumerate(names)]
         self._cpu, self._kernel, self._shared = cpu, kernel, shared
 
@@ -162,6 +125,7 @@ class VirtualMachines:
         self,
         images: Sequence[str | Path],
         *,
+        board: str = "virt",
         core: str = "ideal",
         pmu: str | None = None,
         guest_counters: int = 2,
@@ -169,27 +133,32 @@ class VirtualMachines:
         memory: str = "64M",
         most_instructions: int | None = None,
     ) -> None:
-        """`images`: as `--board virt` boots them. They share `memory` evenly, and one CPU in slices of simulated time.
+        """`images`: as `--board` boots them. They share `memory` evenly, and one CPU in slices of simulated time.
 
-        `guest_counters`: event counters that each guest's PMU has, besides the cycle counter; the rest is the host's.
-        Raises UsageError and PerfemuError.
+        `guest_counters`: event counters that each guest's PMU has, besides the cycle counter or the fixed counters; the
+        rest is the host's. Raises UsageError and PerfemuError.
         """
-        core_file = core_for(core, ISA, Guest(("",), pmu=pmu).changes(ISA))
-        model = replace(pmu_of(core_file, ISA), executes_kernel=True)
-        if model.driver != "arm_pmuv3":
-            raise UsageError(f"{model.name}: guests share a PMUv3 here")
-        config = MachineConfig(ISA, core_file, memory_bytes=size_bytes(memory), most_instructions=most_instructions)
+        if board not in BOARDS:
+            raise UsageError(f"board {board!r}: there are {' and '.join(BOARDS)}")
+        self._board = BOARDS[board]
+        isa = self._board.isa
+        core_file = core_for(core, isa, Guest(("",), pmu=pmu).changes(isa))
+        model = replace(pmu_of(core_file, isa), executes_kernel=True)
+        kind = SHARED_KINDS.get(model.driver)
+        if kind is None:
+            raise UsageError(f"{model.name}: PMUs that guests share are those of {' and '.join(SHARED_KINDS)}")
+        self._kind = kind
+        config = MachineConfig(isa, core_file, memory_bytes=size_bytes(memory), most_instructions=most_instructions)
         self._hardware = hardware = Hardware(config)
         self._model = model
         self._observers = observers = Observers(1)
         cpu = hardware.cpus[0]
-        device = PrivilegedPmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model)
         try:
-            shared = SharedPmuV3(device, guest_counters)
+            shared = kind.share(cpu, model, guest_counters)
         except ValueError as problem:
             raise UsageError(str(problem)) from None
-        kernel = HostKernel(hardware.clock, hardware.cpus, architecture(ISA), observers, Threads(), lambda: False)
-        self.events = PerfEvents(kernel, [ArmPmuV3Host(hardware.cpus, [shared])], Settings.measuring())
+        kernel = HostKernel(hardware.clock, hardware.cpus, architecture(isa), observers, Threads(), lambda: False)
+        self.events = PerfEvents(kernel, [kind.host(cpu, shared)], Settings.measuring())
         self._host = CountingHost(cpu, kernel, shared, [Path(image).name for image in images])
         self._consoles = [bytearray() for _ in images]
         self.messages: list[str] = []  # of what is not modelled
@@ -206,16 +175,20 @@ class VirtualMachines:
 
     def _image(self, number: int, path: Path) -> GuestImage:
         try:
-            boot = Boot(read_image(path.read_bytes(), RAM_BASE), name=path.name)
+            boot = Boot(self._board.read_image(path.read_bytes()), name=path.name)
         except OSError as problem:
             raise PerfemuError(f"{path}: {problem.strerror}") from None
         outside = Outside(
             self._consoles[number].extend,
             lambda text: self.messages.append(f"{path.name}: {text}"),
             test_device=True,
-            semihosting=True,
+            semihosting="semihosting" not in self._board.without,
         )
-        return GuestImage(boot, outside, GuestPmuRegisters(self._host.pmus[number]))
+        pmu = self._kind.registers(self._host.pmus[number], lambda: self._hypervisor.trap_pmu_access())
+        return GuestImage(boot, outside, partial(self._built, pmu))
+
+    def _built(self, pmu: Any, hardware: Hardware, boot: Boot, outside: Outside) -> Board[Any]:
+        return self._board.board(hardware, boot, outside, [pmu])
 
     def count(self, event: str, guest: int | None = None) -> PerfEvent:
         """Open `event` of one guest (its CPU is a thread of the host's), or of all that the CPU does. Before the run.

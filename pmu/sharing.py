@@ -122,7 +122,7 @@ class SharedPmu(ABC):
         if exclude_host and exclude_guest:
             raise ValueError("with exclude_host and exclude_guest a counter counts nowhere")
         enabled = self._enabled()
-        if stopped := counters & ~(enabled | self._deferred):
+        if stopped := counters & ~(enabled | self.deferred):
             raise ValueError(f"counters {stopped:#x} are not enabled: set them up before it is said where they count")
         self._enable(enabled & ~counters if exclude_host else enabled | counters)
         self.events_host = self.events_host & ~counters if exclude_host else self.events_host | counters
@@ -134,9 +134,13 @@ class SharedPmu(ABC):
         self.events_host |= counters & self._host_mask
         self.events_guest &= ~counters
 
+    @abstractmethod
+    def guest(self) -> GuestPmu:
+        """A new one, as after a reset."""
+
     @property
-    def _deferred(self) -> int:
-        """Counters that wait for a guest."""
+    def deferred(self) -> int:
+        """Counters of the host's that wait for a guest."""
         return self.events_guest & ~self.events_host
 
     @abstractmethod
@@ -157,7 +161,7 @@ class SharedPmu(ABC):
         self._partition()
         self.save_host_pmu()
         self._host_enables = self._enabled()
-        wanted = self._host_enables & self.events_guest | self._deferred if self._host_counts() else 0
+        wanted = self._host_enables & self.events_guest | self.deferred if self._host_counts() else 0
         self._enable(wanted)
         self.restore_guest_pmu(guest)  # the last, so that the guest counts nothing of this
         self.running = guest

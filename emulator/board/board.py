@@ -328,6 +328,21 @@ class Board(Generic[AnyProcessor]):
         for each in self.cpus:
             each.look_at_interrupts(now)
 
+    # ---- for who has several boards take turns on one CPU
+
+    def waits_until(self) -> int | None:
+        """The cycle at which something is due, while all CPUs wait: timers have been looked at."""
+        dues = [each.due_cycle for each in self.cpus] + [each.idle_cycle for each in self._timed]
+        return min((due for due in dues if due is not None), default=None)
+
+    def hear(self) -> bool:
+        """What has become due happens. Whether a CPU executes then."""
+        for each in self.cpus:
+            each.look_at_timers()
+        for timed in self._timed:
+            timed.look(_time(self._executing))
+        return any(each.is_on and not each.waits for each in self.cpus)
+
     # ---- what CPUs ask of the board
 
     @property

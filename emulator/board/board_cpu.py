@@ -303,10 +303,16 @@ class BoardCpu:
         else:
             self._undefined()
 
-    @property
-    def calls_firmware(self) -> bool:
-        """Whether the exception that it has come to is HVC or SMC."""
-        return bool(self.cpu.level) and self._word(self.core.pc) & CALL_MASK in (HVC, SMC)
+    # ---- for a hypervisor: emulator.board.hypervisor.GuestProcessor
+
+    def calls_host(self, reason: ExitReason) -> bool:
+        """By HVC or SMC."""
+        if reason is not ExitReason.EXCEPTION or not self.cpu.level:
+            return False
+        return self._word(self.core.pc) & CALL_MASK in (HVC, SMC)
+
+    def reaches_device(self, reason: ExitReason) -> bool:
+        return reason is ExitReason.DEVICE
 
     def _read_in_core(self, register: SysReg) -> int:
         return self.core.read_kernel_register(register.encoding)

@@ -1,14 +1,14 @@
 """Hypervisor: several guests on one CPU, each a board of its own, which take turns on it in slices.
 
-A guest is bare-metal software on a `Virt` that nobody else sees: its RAM is a part of the machine's, reached at the
-addresses at which all of RAM is reached elsewhere (what stage 2 of translation would do, here by the tables' base), and
-its interrupt controller, timers and serial port are objects of its own. What guests have in common is the CPU: its
-registers are swapped, its caches, TLBs and predictors are not.
+A guest is bare-metal software on a board, a `Virt` or a `Pc`, that nobody else sees: its RAM is a part of the
+machine's, reached at the addresses at which all of RAM is reached elsewhere (what stage 2 of translation, or EPT, would
+do, here by the tables' base), and its interrupt controllers, timers and serial port are objects of its own. What guests
+have in common is the CPU: its registers are swapped, its caches, TLBs and predictors are not.
 
 The host is this Python: it executes nothing on the CPU. A *world switch* is `World.enter` or `World.exit`, by which
-who counts swaps the state of the PMU as KVM does. A guest is left where a hypervisor has it: at HVC and SMC, WFI, an
-access to a device, an overflow of the host's, what the host wants to observe, and at the end of its slice. What the
-host does then is done for the guest, and retires there, as on a board.
+who counts swaps the state of the PMU as KVM does. A guest is left where a hypervisor has it: see `Leaving`. What the
+host does then is done for the guest, and retires there, as on a board. What is due for a guest that waits is looked at
+when the CPU's registers are that guest's.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from emulator._native import GuestPageTables, PhysicalMemory, RegisterState
-from emulator.board.board import Boot, Ended, Outside
-from emulator.board.board_cpu import BoardPmu
+from emulator.board.board import Board, BoardProcessor, Boot, Ended, Outside
 from emulator.board.image import NotBootable
 from emulator.board.limits import Limits
 from emulator.board.observers import Observers
-from emulator.board.virt import Virt
-from emulator.board.virt_tree import RAM_BASE
 from emulator.cpu import Cpu, ExitReason
 from emulator.machine import Hardware, Turn
 from emulator.sysregs import SystemRegisters
@@ -57,15 +54,13 @@ class World(Protocol):
 class Leaving(Enum):
     """Why a guest is left for the host."""
 
-    CALL = "HVC or SMC"
-    WAIT = "WFI"
+    CALL = "HVC, SMC or CPUID"
+    WAIT = "WFI or HLT"
     DEVICE = "an access to a device"
+    PMU = "an access to the PMU"
     OVERFLOW = "an overflow of the host's"
     OBSERVED = "something that the host observes"
     SLICE = "the end of its slice"
-
-
-LEFT_FOR = {ExitReason.DEVICE: Leaving.DEVICE, ExitReason.IDLE: Leaving.WAIT}
 
 
 class GuestRam:
@@ -91,7 +86,7 @@ class GuestRam:
 class VirtualCpu(Cpu):
     """A guest's CPU: the machine's own core while the guest runs, and registers that nobody else reaches."""
 
-    def __init__(self, cpu: Cpu, ram: GuestRam, all_ram_bytes: int) -> None:
+    def __init__(self, cpu: Cpu, ram: GuestRam) -> None:
         self.number = 0
         self.isa = cpu.isa
         self.core = cpu.core
@@ -102,16 +97,13 @@ class VirtualCpu(Cpu):
         self.in_kernel = False
         self.system_registers = SystemRegisters()
         self._interrupts = []
-        self._ram, self._all_ram_bytes = ram, all_ram_bytes
+        self._ram = ram
 
     def enter_kernel_mode(self, ram_base: int = 0) -> GuestPageTables:
         """Its own RAM at `ram_base`, and nothing of the others'."""
-        first_byte = self._ram.first << FRAME_SHIFT
-        tables = super().enter_kernel_mode(ram_base - first_byte)
-        end = ram_base + self._ram.size_bytes
-        tables.exclude(ram_base - first_byte, ram_base)
-        tables.exclude(end, ram_base - first_byte + self._all_ram_bytes)
-        return tables
+        frames = self._ram.size_bytes >> FRAME_SHIFT
+        self.guest_tables = self.core.enter_kernel_mode(ram_base, self._ram.first, frames)
+        return self.guest_tables
 
 
 class GuestHardware(Hardware):
@@ -122,27 +114,56 @@ class GuestHardware(Hardware):
         self.memory = cast(PhysicalMemory, ram)  # as much of one as boards want
         self.clock = host.clock
         self.caches = None
-        self.cpus = [VirtualCpu(host.cpus[0], ram, host.config.memory_bytes)]
+        self.cpus = [VirtualCpu(host.cpus[0], ram)]
+
+
+class GuestStops(Protocol):
+    """Where a guest's own debug registers have the core stop."""
+
+    def leave(self) -> None:
+        """Another guest gets the core: nothing stops it there."""
+
+    def come_back(self) -> None:
+        """... and its own guest again."""
+
+
+class GuestProcessor(BoardProcessor, Protocol):
+    """What a hypervisor wants of a board's CPU besides."""
+
+    @property
+    def tables(self) -> GuestPageTables: ...
+
+    def calls_host(self, reason: ExitReason) -> bool:
+        """Whether it has come to an instruction that always leaves a guest for its host."""
+
+    def reaches_device(self, reason: ExitReason) -> bool:
+        """... to one that leads beyond its RAM."""
+
+    def look_at_pmu(self) -> None:
+        """Its PMU's interrupt may be another than it was."""
+
+    @property
+    def debug(self) -> GuestStops: ...
 
 
 @dataclass(frozen=True, slots=True)
 class GuestImage:
-    """What one guest boots, and what it is connected to."""
+    """What one guest boots, and what it is connected to. `build` makes its board of that."""
 
     boot: Boot
     outside: Outside
-    pmu: BoardPmu | None = None
+    build: Callable[[Hardware, Boot, Outside], Board[Any]]
 
 
 class Guest:
     """One guest: its board, and its CPU's registers while it does not run."""
 
-    def __init__(self, number: int, board: Virt, tables: GuestPageTables, registers: RegisterState) -> None:
+    def __init__(self, number: int, board: Board[Any], registers: RegisterState) -> None:
         self.number = number
         self.board = board
-        self.cpu = board.cpus[0]
-        self.tables = tables
+        self.cpu: GuestProcessor = board.cpus[0]
         self.registers = registers
+        self.answers = board.answers
         self.exits = dict.fromkeys(Leaving, 0)  # how often it was left, and why
 
     @property
@@ -150,11 +171,10 @@ class Guest:
         return self.board.ended is None and self.cpu.is_on
 
     def ready_at(self, now: int) -> int | None:
-        """The cycle from which it executes; None if nothing will have it go on."""
+        """The cycle from which it executes, or has something to hear; None if nothing will have it go on."""
         if not self.is_alive:
             return None
-        self.cpu.look_at_timers()
-        due = self.cpu.due_cycle if self.cpu.waits else now
+        due = self.board.waits_until() if self.cpu.waits else now
         return None if due is None else max(due, now)
 
 
@@ -165,8 +185,8 @@ class Hypervisor:
         self, hardware: Hardware, images: Sequence[GuestImage], world: World, observers: Observers, slice_cycles: int
     ) -> None:
         """Guests share RAM evenly. NotBootable: what does not fit. ValueError: a machine that cannot carry them."""
-        if len(hardware.cpus) != 1 or hardware.config.isa != "aarch64":
-            raise ValueError("guests share one AArch64 CPU")
+        if len(hardware.cpus) != 1:
+            raise ValueError("guests share one CPU")
         if not images or slice_cycles < 1:
             raise ValueError(f"{len(images)} guests in slices of {slice_cycles} cycles: there must be at least one")
         self.ended: Ended | None = None
@@ -183,15 +203,15 @@ class Hypervisor:
 
     def _made(self, hardware: Hardware, images: Sequence[GuestImage]) -> list[Guest]:
         each = hardware.config.memory_bytes // len(images) // TWO_MIB * TWO_MIB
-        if each < TWO_MIB or each * (len(images) - 1) > RAM_BASE:
+        if each < TWO_MIB:
             raise NotBootable(f"{hardware.config.memory_bytes} bytes of RAM for {len(images)} guests")
         at_reset = self._core.save_state()
         guests = []
         for number, image in enumerate(images):
             self._core.restore_state(at_reset)
             own = GuestHardware(hardware, GuestRam(hardware.memory, number * each >> FRAME_SHIFT, each))
-            board = Virt(own, image.boot, image.outside, [image.pmu])
-            guests.append(Guest(number, board, board.cpus[0].tables, self._core.save_state()))
+            board = image.build(own, image.boot, image.outside)
+            guests.append(Guest(number, board, self._core.save_state()))
         return guests
 
     # ---- as Software
@@ -202,7 +222,7 @@ class Hypervisor:
 
     @property
     def answers(self) -> Mapping[ExitReason, Callable[[Cpu], None]]:
-        return {reason: partial(self._answer, reason) for reason in self.guests[0].board.answers}
+        return {reason: partial(self._answer, reason) for reason in self.guests[0].answers}
 
     def _next_turn(self) -> Turn | None:
         core = self._core
@@ -213,8 +233,11 @@ class Hypervisor:
             guest = self._loaded if self._loaded is not None and core.owes_exit else self._chosen()
             if guest is None:
                 break
-            self._run(guest)
-            guest.cpu.look_at_interrupts(core.cycles)  # others, asked when they are ready, have set the line
+            self._load(guest)
+            if not core.owes_exit and not guest.board.hear():
+                continue  # it was not what it waits for
+            self._enter(guest)
+            guest.cpu.look_at_interrupts(core.cycles)
             turn = guest.board.next_turn()
             if turn is not None:
                 due = self._observers.due_cycle(self._cpu.number)
@@ -257,21 +280,36 @@ class Hypervisor:
     def _answer(self, reason: ExitReason, cpu: Cpu) -> None:
         guest = self._loaded
         assert guest is not None, "a guest runs"
-        why = LEFT_FOR.get(reason)
-        if reason is ExitReason.OVERFLOW and self._world.host_interrupt():
+        if reason is ExitReason.OVERFLOW:
+            self._heed_host()
+        elif reason is ExitReason.IDLE:
+            self._exit(Leaving.WAIT)
+        elif guest.cpu.calls_host(reason):
+            self._exit(Leaving.CALL)
+        elif guest.cpu.reaches_device(reason):
+            self._exit(Leaving.DEVICE)
+        self._enter(guest)  # what it was left for is done for it, and retires there
+        guest.answers[reason](cpu)
+        self._heed_host()  # before the guest may be left: the overflow is of what it has just retired
+
+    def _heed_host(self) -> None:
+        """If an overflow of the host's asks for it."""
+        if self._is_inside and self._world.host_interrupt():
             self._exit(Leaving.OVERFLOW)
             self._world.handle_interrupt()
-        elif reason is ExitReason.EXCEPTION and guest.cpu.calls_firmware:
-            self._exit(Leaving.CALL)
-        elif why is not None:
-            self._exit(why)
-        self._enter(guest)  # what it was left for is done for it, and retires there
-        guest.board.answers[reason](cpu)
+
+    def trap_pmu_access(self) -> None:
+        """The guest that runs is about to access its PMU, which leaves it for the host. It goes on with the access."""
+        guest = self._loaded
+        if guest is not None and self._is_inside:
+            self._exit(Leaving.PMU)
+            self._world.enter(guest.number)
+            self._is_inside = True
 
     # ---- the worlds
 
-    def _run(self, guest: Guest) -> None:
-        """It has the CPU, and runs."""
+    def _load(self, guest: Guest) -> None:
+        """It has the CPU."""
         loaded = self._loaded
         if loaded is not guest or self._core.cycles >= self._slice_end:
             if not self._core.owes_exit:
@@ -280,11 +318,10 @@ class Hypervisor:
         if loaded is not guest:
             self._leave()
             self._core.restore_state(guest.registers)
-            self._core.change_guest(guest.tables)
+            self._core.change_guest(guest.cpu.tables)
             self._loaded = guest
             guest.cpu.debug.come_back()
             self._world.scheduled(None, guest.number)
-        self._enter(guest)
 
     def _leave(self) -> None:
         """Nobody has the CPU."""
@@ -292,6 +329,7 @@ class Hypervisor:
         if guest is None:
             return
         self._exit(Leaving.SLICE)
+        guest.cpu.look_at_timers()  # so that it is known when it is due
         guest.cpu.debug.leave()
         self._core.save_state_into(guest.registers)
         self._loaded = None

@@ -63,6 +63,13 @@ _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_
 _PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
 
 
+def cpuid_of(model: PmuModel, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+    """To a kernel, which has all of the model's registers."""
+    if leaf == 0x1:
+        return plain[0], plain[1], plain[2] | _PDCM, plain[3]
+    return answer(model, leaf, subleaf, plain)
+
+
 class Perfmon(X86Counters):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
 
@@ -318,9 +325,7 @@ class Perfmon(X86Counters):
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
-        if leaf == 0x1:
-            return plain[0], plain[1], plain[2] | _PDCM, plain[3]
-        return answer(self.model, leaf, subleaf, plain)
+        return cpuid_of(self.model, leaf, subleaf, plain)
 
     def registers_of(self, register: type[Register]) -> int:
         if register.bank is None:

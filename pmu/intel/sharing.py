@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emulator.sysregs import UndefinedRegister
-from pmu.intel.cpuid import Leaf, answer
-from pmu.intel.perfmon import Perfmon
+from pmu.intel.cpuid import Leaf
+from pmu.intel.perfmon import Perfmon, cpuid_of
 from pmu.intel.registers import (
     FIXED_COUNTERS,
     FIXED_SHIFT,
@@ -81,14 +81,29 @@ class GuestPerfmon(GuestPmu):
         if register is IA32_X2APIC_LVT_PMI:
             self.local_vector = IA32_X2APIC_LVT_PMI.write(self.local_vector, value)
             return
-        if register in _GLOBAL:
-            if absent := value & register.declared & self.shared.hidden:
-                raise ValueError(
-                    f"{register.name_of(index)}: bits {absent:#x} of {value:#x} are reserved in this guest"
-                )
-            if register is IA32_PERF_GLOBAL_CTRL:
-                value |= self.shared.device.read(register) & ~self.shared.visible
+        self.check(register, value, index)
+        if register is IA32_PERF_GLOBAL_CTRL:
+            value |= self.shared.device.read(register) & ~self.shared.visible
         self.shared.device.write(register, value, index)
+
+    def check(self, register: type[Register], value: int, index: int = 0) -> None:
+        """ValueError if writing that value faults."""
+        if register in _GLOBAL and (absent := value & register.declared & self.shared.hidden):
+            raise ValueError(f"{register.name_of(index)}: bits {absent:#x} of {value:#x} are reserved in this guest")
+        self.shared.device.check(register, value, index)
+
+    def registers(self) -> list[type[Register]]:
+        """All that it may name."""
+        return [register for register in self.shared.device.registers() if register not in _NOT_OFFERED]
+
+    def registers_of(self, register: type[Register]) -> int:
+        """How many it has of that."""
+        return self.counters if register in _GENERAL else self.shared.device.registers_of(register)
+
+    def write_local_vector(self, entry: int) -> None:
+        """The local APIC's entry, as software has written it in memory."""
+        declared = IA32_X2APIC_LVT_PMI.VECTOR.mask | IA32_X2APIC_LVT_PMI.DELIVERY_MODE.mask | _MASKED
+        self.local_vector = IA32_X2APIC_LVT_PMI.write(self.local_vector, entry & declared)
 
     def rdpmc(self, ecx: int, *, in_user_mode: bool = True) -> int:
         """EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
@@ -101,7 +116,7 @@ class GuestPerfmon(GuestPmu):
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says of it where without a PMU it would be `plain`."""
-        return answer(replace(self.shared.device.model, counters=self.counters), leaf, subleaf, plain)
+        return cpuid_of(replace(self.shared.device.model, counters=self.counters), leaf, subleaf, plain)
 
     def take_interrupt(self) -> None:
         """What its local APIC does as it delivers the interrupt: mask the entry."""

@@ -30,6 +30,7 @@ WORD = 0xFFFF_FFFF
 REAL_MODE_CODE = 0x9B  # attributes
 PORT_NS = 1000  # that an access to a port takes, as on ISA and LPC buses: software counts on it for delays
 LOAD, STORE, UPDATE = 0, 1, 2  # kinds of accesses
+AT_PORTS = TrapKind.IN, TrapKind.OUT, TrapKind.INS, TrapKind.OUTS
 
 
 class PcCpu:
@@ -168,14 +169,15 @@ class PcCpu:
 
     def _overflow(self) -> None:
         self.cpu.deliver_interrupts()
-        self._look_at_pmu()
+        self.look_at_pmu()
 
     @property
     def pmu_interrupts(self) -> int:
         """How often its own PMU has interrupted."""
         return self._pmu_interrupts
 
-    def _look_at_pmu(self) -> None:
+    def look_at_pmu(self) -> None:
+        """It may interrupt."""
         if self._pmu is not None and self._pmu.interrupt_asserted():
             self._pmu.take_interrupt()
             self._pmu_interrupts += 1
@@ -269,7 +271,7 @@ class PcCpu:
 
     def _trapped(self) -> None:
         self._traps[TrapKind(self.core.trapped[0])]()
-        self._look_at_pmu()
+        self.look_at_pmu()
 
     def _cpuid(self) -> None:
         core = self.core
@@ -356,6 +358,7 @@ class PcCpu:
         value = core.access[3]
         core.complete_access(0)
         self._work_for_port()
+        self.cpu.deliver_interrupts()  # of what has just retired: the access may end the run
         if self.trace.ports:
             self.trace.note(self.cpu, f"{self._ports.place(port)}: OUT of {size} bytes: {value:#x}")
         self._ports.write(port, size, value)
@@ -375,4 +378,14 @@ class PcCpu:
         new = core.complete_access(old)
         if kind != LOAD:
             self._beyond_ram.write(address, size, (new if kind == UPDATE else value) or 0)
-        self._look_at_pmu()
+        self.look_at_pmu()
+
+    # ---- for a hypervisor: emulator.board.hypervisor.GuestProcessor
+
+    def calls_host(self, reason: ExitReason) -> bool:
+        """By CPUID."""
+        return reason is ExitReason.REGISTER and self.core.trapped[0] == TrapKind.CPUID
+
+    def reaches_device(self, reason: ExitReason) -> bool:
+        """In memory or at a port."""
+        return reason is ExitReason.DEVICE or (reason is ExitReason.REGISTER and self.core.trapped[0] in AT_PORTS)

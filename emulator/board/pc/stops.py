@@ -82,6 +82,14 @@ class PcStops:
         self._outside = list(watched)
         self._tell_watchpoints()
 
+    def leave(self) -> None:
+        """Another guest gets the core: nothing stops it there."""
+        self._core.set_watchpoints([])
+
+    def come_back(self) -> None:
+        """... and its own guest again."""
+        self._tell_watchpoints()
+
     def _tell_watchpoints(self) -> None:
         self._core.set_watchpoints(
             [

@@ -304,7 +304,12 @@ static void bind_totals(nb::class_<Core>& core) {
             nb::arg("probe"), nb::arg("level") = nb::none())
         .def(
             "set_level", [](Core& core, unsigned level) { core.set_level(level_of(level)); }, nb::arg("level"))
-        .def("enter_kernel_mode", &Core::enter_kernel_mode, nb::arg("ram_base") = 0)
+        .def(
+            "enter_kernel_mode",
+            [](Core& core, uint64_t ram_base, uint64_t first_frame, std::optional<uint64_t> frames) {
+                return core.enter_kernel_mode({ram_base, first_frame, frames.value_or(GuestRam{}.frames)});
+            },
+            nb::arg("ram_base") = 0, nb::arg("first_frame") = 0, nb::arg("frames") = nb::none())
         .def("change_guest", &Core::change_guest, nb::arg("tables"))
         .def("reset", &Core::reset)
         .def("set_interrupt_line", &Core::set_interrupt_line, nb::arg("asserted"))

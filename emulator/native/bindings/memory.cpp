@@ -143,8 +143,7 @@ void bind_memory(nb::module_& module) {
         .def("fork", &AddressSpace::fork);
 
     nb::class_<GuestPageTables, AddressTranslation>(module, "GuestPageTables")
-        .def("walk", &walk, nb::arg("address"), nb::arg("level") = nb::none())
-        .def("exclude", &GuestPageTables::exclude, nb::arg("begin"), nb::arg("end"));
+        .def("walk", &walk, nb::arg("address"), nb::arg("level") = nb::none());
 }
 
 }  // namespace perfemu

@@ -179,9 +179,8 @@ class Core final : public Totals, private TranslationListener {
     Level level() const override { return level_; }
 
     // From now on a guest's own kernel executes, as after a reset, at physical addresses and then by its own page
-    // tables: these. RAM begins at `ram_base`. Before the first run. Throws std::invalid_argument where that is not
-    // modelled.
-    std::shared_ptr<GuestPageTables> enter_kernel_mode(uint64_t ram_base);
+    // tables: these. Before the first run. Throws std::invalid_argument where that is not modelled.
+    std::shared_ptr<GuestPageTables> enter_kernel_mode(GuestRam ram);
     // Where several guests' kernels share the core, each with tables of its own. Between two runs.
     void change_guest(std::shared_ptr<GuestPageTables> tables);
     // x86: as a reset or INIT leaves it, but for time.
@@ -236,6 +235,14 @@ class Core final : public Totals, private TranslationListener {
     // x86: an external interrupt, after an exit that asks for one; a non-maskable one, as soon as none is handled.
     void take_interrupt(unsigned vector);
     void raise_nmi() { nmi_ = true; }
+    // ... that waits, and whether no interrupt is taken before the next instruction has retired. They belong to the
+    // registers.
+    bool waiting_nmi() const { return nmi_; }
+    bool is_shadowed() const { return shadow_at_ == retired(); }
+    void set_waiting(bool nmi, bool shadowed) {
+        nmi_ = nmi;
+        shadow_at_ = shadowed ? retired() : ~uint64_t{0};
+    }
     // x86: those that were taken last. Who hears of them does so within a run.
     x86_64::TakenExceptions& exceptions_taken() const;
     // One that MRS and MSR, or RDMSR and WRMSR, find in the engine or in the processor.
@@ -414,8 +421,6 @@ class Core final : public Totals, private TranslationListener {
     void note_changes(const Block& block);
     bool follow_changes(uint64_t next);
     bool is_interrupted() const { return interrupt_line_ && isa_->takes_interrupts(engine_) && !is_shadowed(); }
-    // x86: the instruction before takes interrupts only behind the next one.
-    bool is_shadowed() const { return shadow_at_ == retired(); }
     // Where the processor does what is a board's software's elsewhere.
     void answer_for_guest(uint64_t now, uint64_t last);
     void execute_system(uint64_t now);

@@ -14,10 +14,10 @@
 
 namespace perfemu {
 
-std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
+std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(GuestRam ram) {
     if (retired() || (space_ && !guest_tables_))
         throw std::logic_error("a core enters kernel mode before it has an address space, or runs");
-    std::shared_ptr<GuestPageTables> tables = isa_->enter_kernel_mode(engine_, memory_, ram_base);
+    std::shared_ptr<GuestPageTables> tables = isa_->enter_kernel_mode(engine_, memory_, ram);
     processor_ = isa_->processor();
     guest_tables_ = tables.get();
     tables->read_registers(engine_);
@@ -33,12 +33,14 @@ std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(uint64_t ram_base) {
 // Another guest's kernel, whose registers the engine has by now. What its tables have led to before, blocks and what
 // the modelled TLBs know, goes by ids that no other guest has, and is still right.
 void Core::change_guest(std::shared_ptr<GuestPageTables> tables) {
-    if (!guest_tlb_) throw std::logic_error("only AArch64 cores with a guest's own kernel change guests");
+    if (!guest_tables_) throw std::logic_error("only a core with a guest's own kernel changes guests");
     if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot change guests");
     drop_budget();
     stop_passing();
     fetched_.forget();
-    guest_tlb_->flush();
+    flush_tlb();
+    isa_->change_guest(*tables);
+    processor_ = isa_->processor();
     guest_tables_ = tables.get();
     guest_tables_->read_registers(engine_);
     set_address_space(std::move(tables));

@@ -26,6 +26,8 @@ void RegisterState::save(const Core& core) {
     check(core);
     passed_breakpoint_ = core.passed_breakpoint();
     passed_access_ = core.passed_access();
+    nmi_ = core.waiting_nmi();
+    shadowed_ = core.is_shadowed();
     perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
     if (arch_ != UC_ARCH_ARM64) return;
     open_ = monitor_open(context_);
@@ -37,6 +39,7 @@ void RegisterState::restore(Core& core) const {
     perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
     core.pass_breakpoint(passed_breakpoint_);
     core.pass_access(passed_access_);
+    core.set_waiting(nmi_, shadowed_);
 }
 
 bool exclusive_open(const Core& core) {

@@ -134,12 +134,12 @@ class Aarch64 final : public Isa {
 
     // Arm ARM DDI 0487, "PE state on reset to AArch64 state". EL2 and EL3 are not there.
     std::shared_ptr<GuestPageTables> enter_kernel_mode(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory,
-                                                       uint64_t ram_base) override {
+                                                       GuestRam ram) override {
         write_system_register(engine, SCTLR_EL1, SCTLR_RESET);
         write_system_register(engine, TCR_EL1, 0);
         write_register(engine, UC_ARM64_REG_PSTATE, PSTATE_DAIF | PSTATE_EL1 | PSTATE_SP);
         write_system_register(engine, SCR_EL3, SCR_RW);  // and this write makes the engine notice
-        return std::make_shared<PageTables>(std::move(memory), ram_base);
+        return std::make_shared<PageTables>(std::move(memory), ram);
     }
     void take_exception(uc_engine* engine, unsigned kind, std::optional<uint64_t> syndrome,
                         std::optional<uint64_t> address) const override;

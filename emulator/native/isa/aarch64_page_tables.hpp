@@ -9,8 +9,7 @@ namespace perfemu::aarch64 {
 // and 64 KiB.
 class PageTables final : public GuestPageTables {
   public:
-    PageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base)
-        : GuestPageTables(std::move(memory), ram_base, true) {}
+    PageTables(std::shared_ptr<PhysicalMemory> memory, GuestRam ram) : GuestPageTables(std::move(memory), ram, true) {}
 
     PageWalk walk(uint64_t address, Level level) const override;
     bool acts_for_user() const override { return !user_access_override_; }

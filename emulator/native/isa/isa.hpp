@@ -103,7 +103,9 @@ class Isa : public BlockRules {
     // In place of `enter_user_mode`: the highest privilege that the engine offers, as a reset leaves it.
     virtual std::shared_ptr<GuestPageTables> enter_kernel_mode(uc_engine* engine,
                                                                std::shared_ptr<PhysicalMemory> memory,
-                                                               uint64_t ram_base) = 0;
+                                                               GuestRam ram) = 0;
+    // Where several guests' kernels share the engine: the one with these tables, which that has returned, executes.
+    virtual void change_guest(const GuestPageTables&) {}
     // x86: what executes, then, all that the engine does not; null elsewhere.
     virtual x86_64::Processor* processor() const { return nullptr; }
     // What the processor does as it takes an exception of that kind, at the present PC. Arm: kind 0 synchronous, 1 IRQ,

@@ -103,12 +103,20 @@ class X8664 final : public Isa {
     bool undo_branch(uc_engine* engine, const AddressTranslation& space, uint64_t pc, uint64_t target) override;
 
     std::shared_ptr<GuestPageTables> enter_kernel_mode(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory,
-                                                       uint64_t ram_base) override {
-        if (ram_base) throw std::invalid_argument("x86_64: RAM begins at physical address 0");
-        processor_ = std::make_unique<Processor>(engine, std::move(memory));
+                                                       GuestRam ram) override {
+        if (ram.address) throw std::invalid_argument("x86_64: RAM begins at physical address 0");
+        processors_.push_back(std::make_unique<Processor>(engine, std::move(memory), ram));
+        processor_ = processors_.back().get();
         return processor_->tables();
     }
-    Processor* processor() const override { return processor_.get(); }
+    void change_guest(const GuestPageTables& tables) override {
+        const auto found = std::ranges::find_if(
+            processors_, [&](const auto& processor) { return processor->tables().get() == &tables; });
+        if (found == processors_.end()) throw std::invalid_argument("the tables are those of no guest of this core");
+        processor_ = found->get();
+        processor_->resume();
+    }
+    Processor* processor() const override { return processor_; }
     bool begins_block(std::span<const uint8_t> bytes) const override {
         const Op op = op_at(bytes, processor_ ? processor_->state().level() : Level::USER);
         return op.repeated || op.trap != Trap::NONE;
@@ -128,8 +136,9 @@ class X8664 final : public Isa {
     CodeMode mode() const { return processor_ ? processor_->state().mode() : CodeMode::BITS_64; }
     Op op_at(std::span<const uint8_t> bytes, Level level) const;
 
-    std::unique_ptr<Processor> processor_;  // where a guest's own kernel executes
-    uint64_t guest_steps_ = 0;              // RFLAGS.TF, which it has set, while stepping is on
+    std::vector<std::unique_ptr<Processor>> processors_;  // of each guest's own kernel
+    Processor* processor_ = nullptr;                      // ... of the one that executes
+    uint64_t guest_steps_ = 0;                            // RFLAGS.TF, which it has set, while stepping is on
 };
 
 // Where a guest's own kernel executes, system instructions trap for the processor's sake, and no other ones but those

@@ -7,8 +7,8 @@
 
 namespace perfemu {
 
-GuestPageTables::GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base, bool knows_common)
-    : AddressTranslation(std::move(memory)), ram_base_(ram_base), kernel_executes_locally_(!knows_common) {
+GuestPageTables::GuestPageTables(std::shared_ptr<PhysicalMemory> memory, GuestRam ram, bool knows_common)
+    : AddressTranslation(std::move(memory)), ram_(ram), kernel_executes_locally_(!knows_common) {
     is_guests_own_ = true;
 }
 
@@ -24,12 +24,6 @@ void GuestPageTables::read_registers(uc_engine* engine) {
     find_id();
     if (regimes_.size() == MOST_IDS) regimes_.clear();
     regime_ = regimes_.try_emplace(now.tables, id_).first->second;
-}
-
-void GuestPageTables::exclude(uint64_t begin, uint64_t end) {
-    if (begin > end || (begin | end) & PAGE_MASK) throw std::invalid_argument("what holds no RAM is whole pages");
-    holes_.push_back({begin, end});
-    forget();
 }
 
 // What a kernel executes, it executes in all address spaces, as long as it is in pages that these have in common.

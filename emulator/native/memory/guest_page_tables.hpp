@@ -39,7 +39,11 @@ struct PageWalk {
     uint8_t block_shift = 0;  // log2 of the size of what one descriptor maps, if that is more than a page
 };
 
-// RAM begins at a physical address of the board's: its first frame is number 0.
+// What of the machine's RAM a guest has: so many frames, or all, from one on; it finds them at a physical address.
+struct GuestRam {
+    uint64_t address = 0, first = 0, frames = ~uint64_t{0};
+};
+
 class GuestPageTables : public AddressTranslation {
   public:
     using Tables = std::array<uint64_t, 4>;                         // registers: where tables are, and of which form
@@ -61,9 +65,6 @@ class GuestPageTables : public AddressTranslation {
     virtual uint8_t code_state() const { return 0; }
     // Whether what executes may not use vector and floating-point registers, which the engine does not look at.
     virtual bool vectors_are_off() const { return false; }
-    // No RAM answers from that physical address on, up to another.
-    void exclude(uint64_t begin, uint64_t end);
-
     // Takes over from the engine who executes, and the registers that say where the tables are.
     void read_registers(uc_engine* engine);
     // At which level what executes does so. Of the registers as they were read.
@@ -90,7 +91,7 @@ class GuestPageTables : public AddressTranslation {
 
   protected:
     // `knows_common`: whether `read` says what address spaces have in common, and walks whether that led them.
-    GuestPageTables(std::shared_ptr<PhysicalMemory> memory, uint64_t ram_base, bool knows_common);
+    GuestPageTables(std::shared_ptr<PhysicalMemory> memory, GuestRam ram, bool knows_common);
 
     // What look-ups depend on.
     struct Registers {
@@ -106,28 +107,24 @@ class GuestPageTables : public AddressTranslation {
     // The eight bytes of a descriptor, counted in `walk`; none where there is no RAM.
     std::optional<uint64_t> descriptor(uint64_t physical, PageWalk& walk) const;
     bool is_ram(uint64_t physical) const {
-        if (physical < ram_base_ || !memory_->is_allocated((physical - ram_base_) >> PAGE_SHIFT)) return false;
-        for (const Range& hole : holes_)
-            if (physical >= hole.begin && physical < hole.end) return false;
-        return true;
+        const uint64_t number = (physical - ram_.address) >> PAGE_SHIFT;
+        return physical >= ram_.address && number < ram_.frames && memory_->is_allocated(ram_.first + number);
     }
     // Where there is RAM.
-    Frame frame_of(uint64_t physical) const { return static_cast<Frame>((physical - ram_base_) >> PAGE_SHIFT); }
+    Frame frame_of(uint64_t physical) const {
+        return static_cast<Frame>(ram_.first + ((physical - ram_.address) >> PAGE_SHIFT));
+    }
 
   private:
     static constexpr size_t MOST_IDS = 4096;
 
-    struct Range {
-        uint64_t begin, end;
-    };
     // What decides on which code is where: the level, whether the tables are those of one address space, `code_state`,
     // and the tables.
     using CodeKey = std::array<uint64_t, 3 + std::tuple_size_v<Tables>>;
     CodeKey code_key() const;
     void find_id();
 
-    const uint64_t ram_base_;
-    std::vector<Range> holes_;
+    const GuestRam ram_;
     Level level_ = Level::USER;
     std::optional<Registers> registers_;
     bool kernel_executes_locally_;

@@ -109,8 +109,8 @@ std::span<const SystemTable::Row> SystemTable::rows() {
     return ROWS;
 }
 
-Processor::Processor(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory)
-    : registers_(engine), memory_(std::move(memory), state_) {
+Processor::Processor(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory, GuestRam ram)
+    : registers_(engine), memory_(std::move(memory), ram, state_) {
     reset();
 }
 
@@ -130,7 +130,7 @@ void Processor::reset() {
 
 void Processor::archive(Archive& state) {
     state(state_, taken_);
-    if (state.is_loading()) registers_.follow(state_);
+    if (state.is_loading()) resume();
 }
 
 bool Processor::executes(const Instruction& insn, Level level) const {

@@ -10,8 +10,8 @@ namespace perfemu::x86_64 {
 class PageTables final : public GuestPageTables {
   public:
     // `state`: of the processor whose tables these are; it lives as long.
-    PageTables(std::shared_ptr<PhysicalMemory> memory, const State& state)
-        : GuestPageTables(std::move(memory), 0, false), state_(state) {}
+    PageTables(std::shared_ptr<PhysicalMemory> memory, GuestRam ram, const State& state)
+        : GuestPageTables(std::move(memory), ram, false), state_(state) {}
 
     PageWalk walk(uint64_t address, Level level) const override;
     Page find(uint64_t address, Level level, uint8_t access) override;

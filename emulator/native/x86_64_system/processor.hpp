@@ -34,12 +34,14 @@ enum class After : uint8_t {
 
 class Processor {
   public:
-    Processor(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory);
+    Processor(uc_engine* engine, std::shared_ptr<PhysicalMemory> memory, GuestRam ram);
 
     const std::shared_ptr<PageTables>& tables() const { return memory_.tables(); }
     const State& state() const { return state_; }
     void reset();
     void archive(Archive& state);  // between two instructions
+    // The engine, whose registers are those of this one again, executes as it says.
+    void resume() { registers_.follow(state_); }
 
     // --- instructions ---
 

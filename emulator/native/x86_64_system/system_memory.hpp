@@ -15,8 +15,8 @@ namespace perfemu::x86_64 {
 
 class SystemMemory {
   public:
-    SystemMemory(std::shared_ptr<PhysicalMemory> memory, State& state)
-        : tables_(std::make_shared<PageTables>(std::move(memory), state)), state_(state) {}
+    SystemMemory(std::shared_ptr<PhysicalMemory> memory, GuestRam ram, State& state)
+        : tables_(std::make_shared<PageTables>(std::move(memory), ram, state)), state_(state) {}
 
     const std::shared_ptr<PageTables>& tables() const { return tables_; }
 

@@ -164,7 +164,7 @@ class IntelCore(X86Driver):
         else:
             counters.pmu.write(IA32_PERFEVTSELx, hw.config | _ENABLE, hw.idx)
         counters.running |= 1 << hw.idx
-        counters.pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
+        counters.pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
 
     def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
         hw = event.hw
@@ -173,6 +173,10 @@ class IntelCore(X86Driver):
         else:
             counters.pmu.write(IA32_PERFEVTSELx, hw.config, hw.idx)
         counters.running &= ~(1 << hw.idx)
+
+    def _globally_enabled(self, counters: CpuCounters) -> int:
+        """Mask of those that IA32_PERF_GLOBAL_CTRL lets count."""
+        return counters.running
 
     def _control_fixed(self, pmu: Pmu, index: int, config: int | None) -> None:
         """Enable a fixed counter with the filters of `config`, or disable it (None). intel_pmu_enable_fixed."""
@@ -194,7 +198,7 @@ class IntelCore(X86Driver):
         status = pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters
         pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, status)
         self.handle_overflows(counters, status)
-        pmu.write(IA32_PERF_GLOBAL_CTRL, counters.running)
+        pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
 
     def user_index(self, event: PerfEvent) -> int:
         index = event.hw.idx

@@ -6,6 +6,7 @@ from perfemu.api import AnnotatedInstruction as AnnotatedInstruction
 from perfemu.api import EventReport as EventReport
 from perfemu.api import EventSyntaxError as EventSyntaxError
 from perfemu.api import Guest as Guest
+from perfemu.api import Interval as Interval
 from perfemu.api import LivePmu as LivePmu
 from perfemu.api import NamedCounts as NamedCounts
 from perfemu.api import PerfemuError as PerfemuError

@@ -17,6 +17,7 @@ from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.functions import FunctionCounter
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted
+from perfemu.moments import When, read_delay, read_span
 from perfemu.profile.keys import DEFAULT_KEYS, sort_key
 from perfemu.profile.report import DEFAULT_COLUMNS, Report, ReportOptions
 from perfemu.recording import DEFAULT_EVENTS as DEFAULT_RECORDED
@@ -30,7 +31,7 @@ from perfemu.reporting import (
     open_profile,
     read_profile,
 )
-from perfemu.results import NamedCounts, Recording, RunResult, StatResult, samples
+from perfemu.results import Interval, NamedCounts, Recording, RunResult, StatResult, samples
 from perfemu.sample_table import SampleTable
 from perfemu.scope import scope_of_cpus, scope_of_stat
 from perfemu.session import Session
@@ -47,6 +48,7 @@ __all__ = [
     "EventReport",
     "EventSyntaxError",
     "Guest",
+    "Interval",
     "LivePmu",
     "NamedCounts",
     "PerfemuError",
@@ -110,6 +112,8 @@ def stat(
     functions: bool = False,
     from_symbol: str | None = None,
     to_symbol: str | None = None,
+    delay: str | None = None,
+    interval: str | None = None,
     input: bytes | None = None,
     capture: bool = False,
     **options: Any,
@@ -117,11 +121,18 @@ def stat(
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
     `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu`, `per_socket` and `per_thread`
-    -a, -C, -A, --per-socket and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol. Raises
-    EventSyntaxError for an unknown event. For the rest see `run`.
+    -a, -C, -A, --per-socket and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol, `delay` and
+    `interval` -D and -I: "20us", "1000000i". Raises EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
+    if interval is not None and repeat > 1:
+        raise ValueError("interval, repeat: intervals are of one run")
+    intervals: list[Interval] = []
+    when = When(
+        None if delay is None else read_delay(delay),
+        None if interval is None else read_span(interval),
+    )
     guest = Guest.of(guest, **options)
     scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus, per_socket=per_socket)
     scope = within(scope, from_symbol, to_symbol)
@@ -133,10 +144,14 @@ def stat(
             scope=scope,
             after_run=lambda _: streams.rewind(),
             attach=FunctionCounter if functions else None,
+            when=when,
+            on_interval=None if interval is None else lambda ns, counts: intervals.append(Interval(counts, ns)),
         )
         stdout, stderr = streams.output()
     ending = _ended(counted.ending, counted.interrupted_by)
-    return StatResult(counted.counts, ending.exit_status, ending.signal, stdout, stderr, counted.measured)
+    return StatResult(
+        counted.counts, ending.exit_status, ending.signal, stdout, stderr, counted.measured, tuple(intervals)
+    )
 
 
 def record(

@@ -57,6 +57,7 @@ from perfemu.host_limits import check_address_space
 from perfemu.interruption import Interruption
 from perfemu.kernel_symbols import symbols_of_file
 from perfemu.machine_features import board_features
+from perfemu.moments import Span
 from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
@@ -170,6 +171,27 @@ class BoardSession:
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]:
         """The serial port shows how far it is."""
         return nullcontext()
+
+    def elapsed_ns(self) -> int:
+        """Simulated time since the power-up, of the first CPU."""
+        return self.hardware.clock.at(self.hardware.cpus[0].core.cycles)
+
+    def every(self, span: Span, call: Callable[[], bool]) -> None:
+        """Call it whenever so much has passed since now, until it returns False; where the first CPU idles, when it
+        goes on."""
+        if not span.ns:
+            raise UsageError("--board: -I and -D are in simulated time, not in instructions")
+        clock, start_ns = self.hardware.clock, self.elapsed_ns()
+
+        def due() -> None:
+            if call():
+                set_timer()
+
+        def set_timer() -> None:
+            passed = (self.elapsed_ns() - start_ns) // span.ns + 1
+            self._observers.at_cycle(0, clock.cycle_at(start_ns + passed * span.ns), due)
+
+        set_timer()
 
     def let_cpus_come_to_the_end(self) -> None:
         """All have the machine's time, as far as anything is due."""

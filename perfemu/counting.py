@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Protocol, TextIO, TypedDict, TypeVar, Unpack
 
-from emulator.core_file.core_file import CoreFile
-from emulator.linux.errors import LinuxError
-from emulator.linux.process.task import Task
-from perfcore.abi.attr import PerfEventAttr
-from perfcore.events.drivers.hardware import GroupTooLarge
-from perfcore.events.event import PerfEvent
+from perfemu.counters import Counters, MeasuredRun
 from perfemu.ending import Ending
-from perfemu.errors import PerfemuError, UsageError
-from perfemu.events.attributes import stat_attr
+from perfemu.errors import UsageError
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
+from perfemu.intervals import Parts, Readings, ShowInterval, Timed
+from perfemu.moments import ALWAYS, When
 from perfemu.run_times import RunTimes
-from perfemu.scope import PROGRAM, Region, Scope, Split
-from perfemu.session import Session, cannot_know
-from perfemu.statistics.counts import (
-    Absence,
-    Count,
-    Counts,
-    Label,
-    Part,
-    Reading,
-    cpu_label,
-    socket_label,
-    thread_label,
-)
+from perfemu.scope import PROGRAM, Scope
+from perfemu.session import Session
+from perfemu.statistics.counts import Count, Counts, Label, Part, Reading
 from perfemu.statistics.metrics import TOP_DOWN
 from pmu.generic_events import HardwareId
-from pmu.model import PmuModel
 
 if TYPE_CHECKING:
     from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
@@ -75,33 +59,6 @@ class Beside(Protocol):
         """After the run."""
 
 
-class MeasuredRun(Protocol):
-    """One run that is counted: of a program, as Session is, or of a board."""
-
-    times: RunTimes
-
-    @property
-    def core(self) -> CoreFile: ...
-    @property
-    def pmu_model(self) -> PmuModel: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def partly_modelled(self) -> bool: ...
-    @property
-    def program_task(self) -> Task: ...
-
-    def parse(self, events: Iterable[str]) -> list[EventSpec]: ...
-    def open(
-        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
-    ) -> PerfEvent: ...
-    def count_within(self, region: Region) -> None: ...
-    def check_region(self) -> None: ...
-    def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
-    def run(self, interruption: Interruption | None = None) -> Ending: ...
-    def let_cpus_come_to_the_end(self) -> None: ...
-
-
 R = TypeVar("R", bound=MeasuredRun)
 
 Attach = Callable[[Session, Sequence[EventSpec], Scope, Interruption], Beside]
@@ -128,13 +85,6 @@ def top_down_events(session: MeasuredRun, level: int) -> list[str]:
     return [event for added in TOP_DOWN_EVENTS[:level] for event in added]
 
 
-def enable_groups(events: Iterable[PerfEvent]) -> None:
-    """Events that no exec enables count from now on."""
-    for event in events:
-        if event.is_leader:
-            event.enable()
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What a counting command gives. `ending` is the last run's, None if a signal to us cut it short."""
@@ -145,140 +95,12 @@ class Counted:
     measured: Measured | None = None  # the last run's, by function, if that was wanted
 
 
-def open_counters(
-    session: MeasuredRun,
-    specs: Iterable[EventSpec],
-    inherit: bool = True,
-    cpu: int | None = None,
-    per_thread: bool = False,
-    for_all: bool = True,
-) -> list[PerfEvent | Absence]:
-    """One event per spec, of the program or of all that `cpu` does; or why there is none.
+class Timing(TypedDict, total=False):
+    """What `count` and `count_runs` know of time."""
 
-    A group stands or falls with its leader; what it lacks counters for is left out of it. A weak one is then none.
-    Events that are counted for all CPUs at once are opened for them, and only with `for_all`."""
-
-    def opened(spec: EventSpec, leader: PerfEvent | None) -> PerfEvent | Absence:
-        if spec.counts_nothing or (spec.system_wide and not for_all):
-            return Absence.NOT_SUPPORTED
-        try:
-            system_wide = cpu is not None or spec.system_wide
-            attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
-            return session.open(attr, (cpu or 0) if system_wide else -1, leader, system_wide=system_wide)
-        except GroupTooLarge:
-            return Absence.NOT_COUNTED
-        except LinuxError as error:
-            if not cannot_know(error):
-                raise PerfemuError(f"{spec.name}: cannot be opened: {error.why or error}") from None
-            return Absence.NOT_SUPPORTED
-
-    return [event for group in _groups(specs) for event in _opened_group(group, opened)]
-
-
-def _groups(specs: Iterable[EventSpec]) -> list[list[EventSpec]]:
-    groups: list[list[EventSpec]] = []
-    for spec in specs:
-        if spec.leads:
-            groups.append([])
-        groups[-1].append(spec)
-    return groups
-
-
-def _opened_group(
-    group: Sequence[EventSpec], opened: Callable[[EventSpec, PerfEvent | None], PerfEvent | Absence]
-) -> list[PerfEvent | Absence]:
-    leader, *members = group
-    first = opened(leader, None)
-    if not isinstance(first, PerfEvent):
-        return [first, *([Absence.NOT_SUPPORTED] * len(members))]
-    events = [first, *(opened(member, first) for member in members)]
-    if leader.modifiers.weak and Absence.NOT_COUNTED in events:
-        for event in events:
-            if isinstance(event, PerfEvent):
-                event.close()
-        return [opened(replace(spec, leads=True, group_size=1), None) for spec in group]
-    return events
-
-
-class _Counters:
-    """The events of one run, and what they have come to."""
-
-    def __init__(self, session: MeasuredRun, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> None:
-        self._session = session
-        self._scope = scope
-        self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
-        self._of_cpus = scope.cpus is not None or any(spec.system_wide for spec in specs)
-        scope.check_shared(spec.name for spec in specs if spec.system_wide)
-        by_thread = scope.split is Split.THREADS
-        cpus = (None,) if scope.cpus is None else scope.cpus
-        self._opened = [open_counters(session, specs, inherit, cpu, by_thread, for_all=cpu == cpus[0]) for cpu in cpus]
-        for opened in self._opened:
-            for event, spec in zip(opened, specs, strict=True):
-                if isinstance(event, PerfEvent) and (spec.system_wide or scope.cpus is not None):
-                    enable_groups([event])
-        if by_thread:
-            for number, event in enumerate(self._opened[0]):
-                if isinstance(event, PerfEvent):
-                    event.on_inherited = partial(self._note, number)
-
-    def _note(self, number: int, copy: PerfEvent, child: Task) -> None:
-        self._inherited.setdefault(child, {})[number] = copy
-
-    def ended(self) -> None:
-        if self._of_cpus:
-            self._session.let_cpus_come_to_the_end()
-
-    def sums(self) -> list[Reading | None]:
-        """Of each event; None where it is not supported."""
-        return [_sum([_reading(event) for event in row]) for row in zip(*self._opened, strict=True)]
-
-    def parts(self) -> dict[Label, list[Reading | None]]:
-        match self._scope.split:
-            case Split.CPUS:
-                cpus = self._scope.cpus or ()
-                return {
-                    cpu_label(cpu): [_reading(event) for event in row]
-                    for cpu, row in zip(cpus, self._opened, strict=True)
-                }
-            case Split.SOCKETS:
-                return {socket_label(len(self._opened)): self.sums()}
-            case Split.THREADS:
-                opened = self._opened[0]
-                first = {number: event for number, event in enumerate(opened) if isinstance(event, PerfEvent)}
-                tasks = {self._session.program_task: first, **self._inherited}
-                return {
-                    thread_label(task.comm, task.tid): [
-                        _own_reading(events.get(number), event) for number, event in enumerate(opened)
-                    ]
-                    for task, events in tasks.items()
-                }
-        return {}
-
-
-def _reading(event: PerfEvent | Absence) -> Reading | None:
-    if isinstance(event, PerfEvent):
-        values = event.read_values()
-        return Reading(values.value, values.enabled, values.running)
-    return Reading(0, 0, 0) if event is Absence.NOT_COUNTED else None
-
-
-def _own_reading(own: PerfEvent | None, opened: PerfEvent | Absence) -> Reading | None:
-    """Of one thread, whose copy of `opened` is `own`."""
-    if own is None:
-        return _reading(opened) if isinstance(opened, Absence) else Reading(0, 0, 0)
-    values = own.own_values()
-    return Reading(values.value, values.enabled, values.running)
-
-
-def _sum(readings: Sequence[Reading | None]) -> Reading | None:
-    present = [reading for reading in readings if reading is not None]
-    if not present:
-        return None
-    return Reading(
-        sum(reading.value for reading in present),
-        sum(reading.enabled_ns for reading in present),
-        sum(reading.running_ns for reading in present),
-    )
+    when: When
+    on_interval: ShowInterval | None
+    on_switch: Callable[[bool], None] | None
 
 
 class _Runs:
@@ -287,6 +109,13 @@ class _Runs:
     def __init__(self, specs: Sequence[EventSpec]) -> None:
         self._specs = specs
         self._readings: list[list[Reading]] = [[] for _ in specs]
+
+    @classmethod
+    def one(cls, specs: Sequence[EventSpec], readings: Iterable[Reading | None]) -> _Runs:
+        """Of a single one."""
+        made = cls(specs)
+        made.add(readings)
+        return made
 
     def add(self, readings: Iterable[Reading | None]) -> None:
         for row, reading in zip(self._readings, readings, strict=True):
@@ -308,11 +137,12 @@ def count(
     after_run: Callable[[Ending], None] | None = None,
     attach: Attach | None = None,
     metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
+    **timing: Unpack[Timing],
 ) -> Counted:
     """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says.
 
     `attach` makes what watches each run besides, perfemu.functions.FunctionCounter. `metrics` says which of the
-    vendor's are wanted; their events are counted behind `events`.
+    vendor's are wanted; their events are counted behind `events`. `timing`: see `count_runs`.
     """
     return count_runs(
         partial(Session, guest),
@@ -325,6 +155,7 @@ def count(
         after_run=after_run,
         attach=attach,
         metrics=metrics,
+        **timing,
     )
 
 
@@ -340,8 +171,14 @@ def count_runs(
     after_run: Callable[[Ending], None] | None = None,
     attach: Callable[[R, Sequence[EventSpec], Scope, Interruption], Beside] | None = None,
     metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
+    when: When = ALWAYS,
+    on_interval: ShowInterval | None = None,
+    on_switch: Callable[[bool], None] | None = None,
 ) -> Counted:
-    """The same of runs that `new_run` makes. `name`: of what is run."""
+    """The same of runs that `new_run` makes. `name`: of what is run.
+
+    `when` says when they are counted; `on_interval` hears of its intervals, `on_switch` of each begin and end.
+    """
     session = new_run()
     plan = None if metrics is None else metrics(session)
     chosen = events(session) if callable(events) else events
@@ -349,21 +186,41 @@ def count_runs(
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None
+
+    def counts(of: _Runs, of_parts: dict[Label, _Runs] | None = None, of_times: Sequence[RunTimes] = times) -> Counts:
+        return Counts(
+            scope.name or name,
+            session.title,
+            of.counts(),
+            tuple(of_times),
+            system_wide=scope.cpus is not None,
+            parts=tuple(Part(label, counts(part, {}, of_times)) for label, part in (of_parts or {}).items()),
+            counted_by_hits=session.pmu_model.caches_counted_by_hits,
+            partly_modelled=session.partly_modelled,
+            metrics=plan.metrics if plan else (),
+            metric_events=plan.number_of_events if plan else 0,
+        )
+
+    def of_interval(sums: Readings, by_part: Parts, length: RunTimes) -> Counts:
+        made = {label: _Runs.one(specs, readings) for label, readings in by_part}
+        return counts(_Runs.one(specs, sums), made, (length,))
+
     for number in range(runs):
         if number:
             session = new_run()
         if scope.region is not None:
             session.count_within(scope.region)
-        counters = _Counters(session, specs, scope, inherit)
+        counters = Counters(session, specs, scope, inherit, begins_later=when.toggles is not None)
         interruption = Interruption()
         beside = None if attach is None else attach(session, specs, scope, interruption)
+        timed = Timed(session, counters, when, interruption, of_interval, on_interval, on_switch)
         try:
             with session.showing_progress(progress):
                 ending = session.run(interruption)
         except Interrupted as interrupted:
             ending, interrupted_by = None, interrupted.number
-        times.append(session.times)
         counters.ended()
+        times.append(timed.ended(session.times))
         whole.add(counters.sums())
         for label, readings in counters.parts().items():
             parts.setdefault(label, _Runs(specs)).add(readings)
@@ -372,22 +229,5 @@ def count_runs(
         if after_run is not None and ending is not None:
             after_run(ending)
         session.check_region()
-    named = scope.name or name
-
-    def counts(of: _Runs, shown: tuple[Part, ...] = ()) -> Counts:
-        return Counts(
-            named,
-            session.title,
-            of.counts(),
-            tuple(times),
-            system_wide=scope.cpus is not None,
-            parts=shown,
-            counted_by_hits=session.pmu_model.caches_counted_by_hits,
-            partly_modelled=session.partly_modelled,
-            metrics=plan.metrics if plan else (),
-            metric_events=plan.number_of_events if plan else 0,
-        )
-
-    shown = tuple(Part(label, counts(of)) for label, of in parts.items())
-    total = counts(whole, shown)
+    total = counts(whole, parts)
     return Counted(total, ending, interrupted_by, None if beside is None else beside.measured(total))

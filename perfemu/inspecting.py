@@ -14,7 +14,7 @@ from perfcore.abi.constants import SampleType
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.regions import Regions
 from perfemu.boards import BoardSession
-from perfemu.counting import enable_groups
+from perfemu.counters import enable_groups
 from perfemu.events.attributes import stat_attr
 from perfemu.recording import RecordedRun, open_sampling
 from perfemu.regions import SymbolRegion

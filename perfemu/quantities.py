@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 from emulator.linux.process.credentials import NO_ID
 
 SECOND_NS, MILLISECOND_NS = 1_000_000_000, 1_000_000
-TIME_UNITS = {"s": SECOND_NS, "ms": MILLISECOND_NS}
+TIME_UNITS = {"s": SECOND_NS, "ms": MILLISECOND_NS, "us": 1_000, "ns": 1}
 LEAST_MEMORY, MOST_MEMORY = 16 << 20, 64 << 30  # bytes
-_TIME = re.compile(r"(.*?)\s*(ms|s|)", re.DOTALL)
+_TIME = re.compile(r"(.*?)\s*(ms|us|ns|s|)", re.DOTALL)
 _SIZE = re.compile(r"(\d{1,12})([kKmMgG]?)i?[bB]?")
 _USER = re.compile(r"([0-9]+)(?::([0-9]+))?")
 _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}

@@ -20,7 +20,7 @@ from perfcore.perfdata.features import EventDescription, EventGroup, Features, J
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
-from perfemu.counting import enable_groups
+from perfemu.counters import enable_groups
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import Sampling, counting_attr, record_attrs

@@ -75,6 +75,13 @@ class NamedCounts:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Interval(NamedCounts):
+    """What was counted in one interval of a run."""
+
+    end_ns: int  # since counting began
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class StatResult(NamedCounts):
     """All that was counted, and how the program ended."""
 
@@ -83,6 +90,7 @@ class StatResult(NamedCounts):
     stdout: bytes | None
     stderr: bytes | None
     measured: Measured | None = None  # by function, if that was wanted
+    intervals: tuple[Interval, ...] = ()  # those of `stat(interval=...)`; they add up to the counts
 
     def __repr__(self) -> str:
         return f"{NamedCounts.__repr__(self)[:-1]}; status {self.exit_status}>"

@@ -6,7 +6,7 @@ can have. On each stands a perf_event subsystem of its own; they share nothing b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TextIO
 
@@ -46,10 +46,12 @@ from perfemu.interruption import Interruption
 from perfemu.jit_files import jit_files
 from perfemu.locate import locate
 from perfemu.machine_features import machine_features
+from perfemu.moments import Span
 from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
 from perfemu.scope import Region, RegionInFiles
+from perfemu.ticks import InstructionTicks, TimeTicks
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.model import PmuModel
 
@@ -240,6 +242,14 @@ class Session:
             if begun is None
             else f"cycles and what models count begin after {begun[0]:,} instructions, in cycle {begun[1]:,}"
         )
+
+    def elapsed_ns(self) -> int:
+        """Simulated time since the program's beginning, of the CPU that executes."""
+        return self.machine.clock.elapsed_ns() - self.program_task.start_time_ns
+
+    def every(self, span: Span, call: Callable[[], bool]) -> None:
+        """Call it whenever so much has passed since now, until it returns False."""
+        (TimeTicks if span.ns else InstructionTicks)(self.machine, span.length, call)
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""

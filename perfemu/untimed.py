@@ -7,7 +7,7 @@ from functools import partial
 
 from emulator.core_file.probes import fires
 from emulator.probes import Probe
-from perfemu.counting import MeasuredRun
+from perfemu.counters import MeasuredRun
 from perfemu.events.spec import EventSpec
 from pmu.model import PmuModel
 

@@ -52,6 +52,15 @@ class InstructionAlarm:
         if busy is not None:
             self._look_at(busy.core.cycles, busy)
 
+    def again(self, instructions: int) -> None:
+        """The same when so many have been executed: called while it rings."""
+        self._instructions, self._rung = instructions, False
+        busy = self._busy()
+        if busy is None:
+            self._sleeps = True
+        else:
+            self._look_at(busy.core.cycles, busy)
+
     def _sched_in(self, task: Task, cpu: Cpu) -> None:
         if self._sleeps and not self._rung:
             self._look_at(cpu.core.cycles, cpu)

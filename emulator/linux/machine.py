@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.fast_forward import FastForward, Skipped
 from emulator.linux.instruction_alarm import MOST_PER_CYCLE, InstructionAlarm
@@ -31,9 +33,13 @@ class LinuxMachine(Machine):
         """Load `program` as the first process, stopped at its first instruction. Raises ProgramError."""
         self.kernel.lifecycle.start(program)
 
+    def at_instruction(self, instructions: int, call: Callable[[], None]) -> InstructionAlarm:
+        """`call` when all CPUs together have executed so many, as exactly as InstructionAlarm."""
+        return InstructionAlarm(self.kernel, instructions, call, self._most_per_cycle)
+
     def run_to_instruction(self, instructions: int) -> bool:
-        """Until all CPUs together have executed so many, as exactly as InstructionAlarm; False if it ended before."""
-        InstructionAlarm(self.kernel, instructions, self.pause, self._most_per_cycle)
+        """Until that has been executed; False if the machine ended before."""
+        self.at_instruction(instructions, self.pause)
         self.run_to_the_end()
         return self.paused
 

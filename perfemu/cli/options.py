@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import NoReturn, TypeVar
 
 from perfemu.cli.perf_options import PERF_OPTIONS
 from perfemu.errors import UsageError
+from perfemu.moments import read_delay
+
+T = TypeVar("T")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -47,6 +50,30 @@ def positive_int(text: str, least: int = 1) -> int:
     if not least <= value < 1 << 63:
         raise argparse.ArgumentTypeError(f"{text} is not within {least}..{(1 << 63) - 1}")
     return value
+
+
+def checked(read: Callable[[str], T]) -> Callable[[str], T]:
+    """An argparse type of what raises ValueError."""
+
+    def read_or_complain(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as problem:
+            raise argparse.ArgumentTypeError(str(problem)) from None
+
+    return read_or_complain
+
+
+def add_delay_option(parser: argparse.ArgumentParser) -> None:
+    """When stat and record begin."""
+    parser.add_argument(
+        "-D",
+        "--delay",
+        metavar="MS | Ni | A-B,...",
+        type=checked(read_delay),
+        help="begin after so many simulated ms (20us, 2s; with i: instructions), or count in ranges of them alone; "
+        "-1: when the guest says",
+    )
 
 
 class _Refused(argparse.Action):

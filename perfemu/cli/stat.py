@@ -25,14 +25,15 @@ from perfemu.cli.guest import (
     refuse_board_options,
     within_region,
 )
-from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.cli.streams import say_if_elsewhere, tell
+from perfemu.cli.options import add_delay_option, add_refused_options, checked, positive_int
+from perfemu.cli.streams import say_if_elsewhere, say_whether_counting, tell
+from perfemu.counters import MeasuredRun
 from perfemu.counting import (
     DETAILED_EVENTS,
     Attach,
     ChooseEvents,
     Counted,
-    MeasuredRun,
+    Timing,
     count,
     count_runs,
     default_events,
@@ -40,12 +41,14 @@ from perfemu.counting import (
 )
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
+from perfemu.intervals import ShowInterval
+from perfemu.moments import When, read_span
 from perfemu.output_file import OutputText
 from perfemu.progress import PATIENCE_S
 from perfemu.scope import Scope, scope_of_stat
 from perfemu.statistics.counts import Counts
 from perfemu.statistics.json_lines import json_report
-from perfemu.statistics.separated import separated_report
+from perfemu.statistics.separated import SUMMARY, separated_report
 from perfemu.statistics.text import text_report
 from perfemu.untimed import needs_no_timing
 
@@ -68,9 +71,6 @@ EXAMPLES = """\
 
 # Options of perf's that would silently mean something else here.
 _NOT_YET = {
-    "-I, --interval-print": "counts at intervals",
-    "--interval-count": "counts at intervals",
-    "-D, --delay": "a start after a time",
     "-p, --pid": "a running process",
     "-t, --tid": "a running thread",
     "-G, --cgroup": "a control group",
@@ -121,11 +121,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
     parser.add_argument("--per-socket", action="store_true", help="with -a or -C: how many CPUs count, and their sum")
     add_region_options(parser)
+    add_delay_option(parser)
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
     output.add_argument("-j", "--json-output", action="store_true", help="one JSON object per event")
     output.add_argument("--metric-only", action="store_true", help="metrics alone, a column each")
+    output.add_argument(
+        "-I", "--interval-print", metavar="MS | Ni", type=checked(read_span),
+        help="print what was counted in each interval of so many simulated ms (20us, 2s; with i: instructions)",
+    )  # fmt: skip
+    output.add_argument("--interval-count", metavar="N", type=positive_int, help="with -I: the first N intervals alone")
+    output.add_argument("--interval-clear", action="store_true", help="with -I: clear the screen before each")
+    output.add_argument("--summary", action="store_true", help="with -I: at the end all of it, too")
+    output.add_argument(
+        "--no-csv-summary", action="store_true", help="with -x: do not say which lines are of --summary"
+    )
     output.add_argument("-o", "--output", metavar="FILE", help="print to FILE instead of stderr")
     output.add_argument("--append", action="store_true", help="append to FILE")
     output.add_argument("--log-fd", metavar="N", type=int, help="print to file descriptor N")
@@ -147,10 +158,12 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("stat --append: wants -o FILE to append to")
     if options.field_separator is not None and options.json_output:
         raise UsageError("stat: -x and -j exclude each other")
+    _check_intervals(options)
     counting = _of_program if options.board is None else _of_board
     with _output(options) as stream:
-        counted = counting(options)
-        stream.write(_report(counted.counts, options))
+        counted = counting(options, _timing(options, stream))
+        if options.interval_print is None or options.summary:
+            stream.write(_report(counted.counts, options))
         if counted.measured is not None:
             stream.write(_function_report(counted.measured, options))
     if counted.interrupted_by is not None or counted.ending is None:
@@ -158,7 +171,40 @@ def run(options: argparse.Namespace) -> int:
     return counted.ending.exit_status
 
 
-def _of_program(options: argparse.Namespace) -> Counted:
+def _check_intervals(options: argparse.Namespace) -> None:
+    if options.interval_print is None:
+        wanted = {"--interval-count": options.interval_count, "--interval-clear": options.interval_clear}
+        for option in [name for name, given in wanted.items() if given]:
+            raise UsageError(f"stat {option}: wants -I")
+    elif options.repeat > 1:
+        raise UsageError("stat: -I and -r exclude each other: the intervals are of one run")
+    if options.interval_clear and not (options.output is None and options.log_fd is None and sys.stderr.isatty()):
+        raise UsageError("stat --interval-clear: there is no terminal to clear")
+
+
+def _timing(options: argparse.Namespace, stream: TextIO) -> Timing:
+    """When is counted, and who hears of it."""
+    show: ShowInterval | None = None
+    if options.interval_print is not None:
+        # only this prints them
+        from perfemu.statistics.interval import IntervalPrinter
+
+        show = IntervalPrinter(
+            stream.write,
+            grouping=options.big_num,
+            separator=_separator(options),
+            as_json=options.json_output,
+            metric_only=options.metric_only,
+            clears=options.interval_clear,
+        ).show
+    return {
+        "when": When(options.delay, options.interval_print, options.interval_count),
+        "on_interval": show,
+        "on_switch": say_whether_counting,
+    }
+
+
+def _of_program(options: argparse.Namespace, timing: Timing) -> Counted:
     refuse_board_options(options)
     guest = guest_of(options)
     scope = within_region(
@@ -179,16 +225,17 @@ def _of_program(options: argparse.Namespace) -> Counted:
         runs=options.repeat,
         inherit=not options.no_inherit,
         scope=scope,
-        progress=sys.stderr,
+        progress=sys.stderr if options.interval_print is None else None,
         after_run=lambda ending: announce_death(guest.command[0], ending),
         attach=_functions(options),
         metrics=_metrics(options),
+        **timing,
     )
     hint.say()
     return counted
 
 
-def _of_board(options: argparse.Namespace) -> Counted:
+def _of_board(options: argparse.Namespace, timing: Timing) -> Counted:
     """All that its CPUs do: of tasks nothing is known."""
     if options.functions or options.per_thread:
         raise UsageError("stat --functions, --per-thread: are of programs; a board's CPUs are counted as a whole")
@@ -209,6 +256,7 @@ def _of_board(options: argparse.Namespace) -> Counted:
         runs=options.repeat,
         scope=scope,
         metrics=_metrics(options),
+        **timing,
     )
 
 
@@ -278,16 +326,22 @@ def _metrics(options: argparse.Namespace) -> Callable[[MeasuredRun], MetricPlan]
 
 
 def _report(counts: Counts, options: argparse.Namespace) -> str:
+    separator = _separator(options)
     if options.metric_only:
         from perfemu.statistics.metric_only import metrics_alone
 
-        separator = None if options.field_separator is None else options.field_separator.replace("\\t", "\t")
         return metrics_alone(counts, separator, as_json=options.json_output)
     if options.json_output:
         return json_report(counts)
-    if options.field_separator is not None:
-        return separated_report(counts, options.field_separator.replace("\\t", "\t"))
+    if separator is not None:
+        marked = options.interval_print is not None and not options.no_csv_summary
+        return separated_report(counts, separator, SUMMARY if marked else "")
     return text_report(counts, options.big_num)
+
+
+def _separator(options: argparse.Namespace) -> str | None:
+    separator: str | None = options.field_separator
+    return None if separator is None else separator.replace("\\t", "\t")
 
 
 def _functions(options: argparse.Namespace) -> Attach | None:

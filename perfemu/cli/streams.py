@@ -52,6 +52,11 @@ def tell(line: str) -> None:
         abandon_output()
 
 
+def say_whether_counting(counting: bool) -> None:
+    """As perf, where -D or the guest decides."""
+    tell(f"Events {'enabled' if counting else 'disabled'}")
+
+
 def say_if_elsewhere(asked: str, path: str) -> None:
     """Where an output file is, if what the guest did to the directory kept it from its place."""
     if path != asked:

@@ -11,15 +11,16 @@ from perfemu.statistics.counts import Count, Counts, Label
 from perfemu.statistics.metrics import metrics_of
 
 
-def json_report(counts: Counts) -> str:
-    """One line per event; further metrics follow as objects of their own."""
-    return "".join(f"{line}\n" for shown in counts.shown() for line in _lines(*shown))
+def json_report(counts: Counts, interval: str = "") -> str:
+    """One line per event; further metrics follow as objects of their own. `interval`: when it ended, if it is one."""
+    first = [("interval", interval)] if interval else []
+    return "".join(f"{line}\n" for shown in counts.shown() for line in _lines(first, *shown))
 
 
-def _lines(label: Label | None, counts: Counts, count: Count) -> list[str]:
+def _lines(first: list[tuple[str, str]], label: Label | None, counts: Counts, count: Count) -> list[str]:
     present = count.absence is None
     value = f"{count.spread.mean * count.spec.scale:.6f}" if count.absence is None else count.absence.value
-    whose = [(key, json.dumps(value)) for key, value in label.json] if label else []
+    whose = [*first, *((key, json.dumps(value)) for key, value in (label.json if label else ()))]
     fields = [
         *whose,
         ("counter-value", json.dumps(value)),

@@ -14,24 +14,36 @@ from perfemu.statistics.text import heading, times
 
 COLUMN_WIDTH = 20  # at least
 _HEADINGS = {Split.CPUS: ("cpu",), Split.SOCKETS: ("socket", "cpus"), Split.THREADS: ("thread",)}
+_TIME = "#           time "
 _RATES = ("/sec", "CPUs utilized")  # which are no metrics
 
 
-def metrics_alone(counts: Counts, separator: str | None, *, as_json: bool) -> str:
-    """As text, or the rows alone by `separator` or in JSON."""
+def metrics_alone(
+    counts: Counts, separator: str | None, *, as_json: bool, interval: str = "", headed: bool = True
+) -> str:
+    """As text, or the rows alone by `separator` or in JSON. `interval`: when it ended, if it is one; then only
+    `headed` ones have names above them."""
     rows = [("" if label is None else label.text, label, _columns(among)) for label, among in counts.wholes()]
     if as_json:
         return "".join(
-            _object([*(label.json if label else ()), *((name, _bare(metric)) for name, metric in columns)])
+            _object([*(label.json if label else ()), *((name, _bare(metric)) for name, metric in columns)], interval)
             for _, label, columns in rows
         )
     if separator is not None:
-        lines = [[*(_HEADINGS[label.kind] if label else ()), *dict(columns)] for _, label, columns in rows[:1]]
+        time = (["time"], [interval]) if interval else ([], [])
+        lines = [
+            [*time[0], *(_HEADINGS[label.kind] if label else ()), *dict(columns)]
+            for _, label, columns in (rows[:1] if headed else ())
+        ]
         lines += [
-            [*(label.fields if label else ()), *(_bare(metric) for _, metric in columns)] for _, label, columns in rows
+            [*time[1], *(label.fields if label else ()), *(_bare(metric) for _, metric in columns)]
+            for _, label, columns in rows
         ]
         return "".join(separator.join([*line, ""]) + "\n" for line in lines)
-    return "".join(f"{line}\n" for line in _text(counts, [(text, columns) for text, _, columns in rows]))
+    shown = [(text, columns) for text, _, columns in rows]
+    if interval:
+        return "".join(f"{line}\n" for line in _rows(shown, headed, interval))
+    return "".join(f"{line}\n" for line in (*heading(counts), *_rows(shown), "", *times(counts)))
 
 
 def _columns(counts: Counts) -> list[tuple[str, Metric]]:
@@ -44,21 +56,21 @@ def _columns(counts: Counts) -> list[tuple[str, Metric]]:
     ]
 
 
-def _text(counts: Counts, rows: list[tuple[str, list[tuple[str, Metric]]]]) -> Iterator[str]:
-    yield from heading(counts)
+def _rows(rows: list[tuple[str, list[tuple[str, Metric]]]], headed: bool = True, interval: str = "") -> Iterator[str]:
     indent = max((len(text) for text, _ in rows), default=0)
+    time, above = (f"{interval} ", _TIME) if interval else ("", "")
     for number, (text, columns) in enumerate(rows):
-        if not number:
-            yield " " * indent + "".join(f"{name:>{COLUMN_WIDTH}} " for name, _ in columns)
+        if headed and not number:
+            yield above + " " * indent + "".join(f"{name:>{COLUMN_WIDTH}} " for name, _ in columns)
         values = (f"{metric.format % metric.value:>{max(COLUMN_WIDTH, len(name))}} " for name, metric in columns)
-        yield f"{text:<{indent}}" + "".join(values)
-    yield ""
-    yield from times(counts)
+        yield f"{time}{text:<{indent}}" + "".join(values)
 
 
 def _bare(metric: Metric) -> str:
     return (metric.format % metric.value).strip(" %")
 
 
-def _object(fields: list[tuple[str, str | int]]) -> str:
-    return "{" + ", ".join(f"{json.dumps(key)} : {json.dumps(value)}" for key, value in fields) + "}\n"
+def _object(fields: list[tuple[str, str | int]], interval: str) -> str:
+    first = [f'"interval" : {interval.lstrip()}'] if interval else []
+    rest = (f"{json.dumps(key)} : {json.dumps(value)}" for key, value in fields)
+    return "{" + ", ".join([*first, *rest]) + "}\n"

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from perfemu.statistics.counts import Count, Counts
 from perfemu.statistics.metrics import metrics_of
 
+SUMMARY = f"{'summary':>16}"  # the first field of lines that sum up intervals
 _EMPTY_BEFORE_FURTHER_METRICS = 4  # perf does not count the fields of the line above
 
 
-def separated_report(counts: Counts, separator: str) -> str:
-    """One line per event, and one per further metric."""
-    return "".join(f"{separator.join(fields)}\n" for fields in _rows(counts))
+def separated_report(counts: Counts, separator: str, first: str = "") -> str:
+    """One line per event, and one per further metric; `first`: a field before all others."""
+    lead = f"{first}{separator}" if first else ""
+    return "".join(f"{lead}{separator.join(fields)}\n" for fields in _rows(counts))
 
 
 def _rows(counts: Counts) -> Iterator[list[str]]:

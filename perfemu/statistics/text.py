@@ -46,15 +46,25 @@ def times(counts: Counts) -> Iterator[str]:
 
 def _lines(counts: Counts, grouping: bool) -> Iterator[str]:
     yield from heading(counts)
-    unit_width = max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
-    for label, among, count in counts.shown():
-        before, *further = _event_lines(among, count, unit_width, grouping)
-        yield (label.text if label else "") + before
-        for line in further:
-            yield (label.further if label else "") + line
+    yield from event_lines(counts, grouping)
     if counts.events:
         yield ""
     yield from times(counts)
+
+
+def unit_width(counts: Counts) -> int:
+    """Of the column."""
+    return max((UNIT_WIDTH, *(len(count.spec.unit) for count in counts)))
+
+
+def event_lines(counts: Counts, grouping: bool) -> Iterator[str]:
+    """Of each event, and each CPU or thread."""
+    width = unit_width(counts)
+    for label, among, count in counts.shown():
+        before, *further = _event_lines(among, count, width, grouping)
+        yield (label.text if label else "") + before
+        for line in further:
+            yield (label.further if label else "") + line
 
 
 def _event_lines(counts: Counts, count: Count, unit_width: int, grouping: bool) -> Iterator[str]:

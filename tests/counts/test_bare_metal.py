@@ -17,7 +17,7 @@ from emulator.probes import Probe
 from guests import BoardGuest, board_guests
 from perfemu.board_request import BoardRequest
 from perfemu.boards import BoardSession
-from perfemu.counting import enable_groups
+from perfemu.counters import enable_groups
 from perfemu.events.attributes import Sampling, stat_attr
 from perfemu.guest import Guest
 from perfemu.recording import record

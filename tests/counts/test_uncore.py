@@ -18,7 +18,7 @@ from end_to_end.command import perfemu as command
 from end_to_end.random_guests import write_program
 from guests import guest
 from perfemu.api import StatResult
-from perfemu.counting import enable_groups, open_counters
+from perfemu.counters import enable_groups, open_counters
 from perfemu.errors import EventSyntaxError, UsageError
 from perfemu.session import Session
 from pmu.model import model

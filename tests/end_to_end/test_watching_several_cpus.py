@@ -12,7 +12,7 @@ from end_to_end.assembled import program
 from end_to_end.test_many_tasks import FORKS
 from guests import ISAS
 from perfcore.events.ring_buffer import RingBuffer
-from perfemu.counting import enable_groups, open_counters
+from perfemu.counters import enable_groups, open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.guest import Guest
 from perfemu.recording import RING_BUFFER_PAGES, open_sampling

@@ -14,7 +14,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
-from perfemu.counting import open_counters
+from perfemu.counters import open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.guest import Guest
 from perfemu.recording import open_sampling

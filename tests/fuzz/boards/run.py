@@ -24,7 +24,7 @@ from fuzz.host_watch import HostWatch, tree
 from fuzz.run import make_directory
 from perfemu.board_request import BoardRequest
 from perfemu.boards import BoardSession
-from perfemu.counting import enable_groups
+from perfemu.counters import enable_groups
 from perfemu.errors import PerfemuError
 from perfemu.events.attributes import Sampling, stat_attr
 from perfemu.guest import Guest

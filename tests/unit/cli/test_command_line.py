@@ -46,7 +46,6 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("stat -e r999 ARM", 129, "no event with code 0x0999"),
         ("stat -r 0 ARM", 129, "-r/--repeat: 0 is not within 1.."),
         ("stat -x, -j ARM", 129, "-x and -j exclude each other"),
-        ("stat -I 100 ARM", 129, "stat -I (counts at intervals) is not modelled yet"),
         ("stat --per-core ARM", 129, "stat --per-core (counts per core) is not modelled yet"),
         ("stat --append ARM", 129, "--append: wants -o FILE"),
         ("stat --log-fd 2000000 ARM", 129, "--log-fd 2000000: Bad file descriptor"),

@@ -1,7 +1,9 @@
 """What stat prints is what the real perf prints when `perf stat report` is shown the same numbers in a file."""
 
+import re
 import struct
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from perfemu.events.attributes import stat_attr
 from perfemu.events.parser import parse_events
 from perfemu.run_times import RunTimes
 from perfemu.statistics.counts import Count, Counts, Reading
+from perfemu.statistics.interval import IntervalPrinter
 from perfemu.statistics.json_lines import json_report
 from perfemu.statistics.separated import separated_report
 from perfemu.statistics.text import text_report
@@ -68,8 +71,11 @@ def counts_of(table: dict[str, tuple[int, int]]) -> Counts:
     return Counts("prog", "ideal", tuple(rows), (RunTimes(_ELAPSED_NS, _ENABLED_NS),))
 
 
-def write_stat_file(path: Path, counts: Counts) -> None:
-    """A file as `perf stat record` leaves it (tools/lib/perf/include/perf/event.h: perf_record_stat and others)."""
+def write_stat_file(path: Path, counts: Counts, interval_ms: int = 0, rounds: Mapping[int, int] | None = None) -> None:
+    """A file as `perf stat record` leaves it (tools/lib/perf/include/perf/event.h: perf_record_stat and others).
+
+    `rounds`: ns at which something is printed -> how often all counts have been counted by then.
+    """
     events = [
         EventDescription(stat_attr(count.spec), (number,), count.name) for number, count in enumerate(counts, start=1)
     ]
@@ -83,12 +89,13 @@ def write_stat_file(path: Path, counts: Counts) -> None:
                 writer.write(pack_record(UserRecord.EVENT_UPDATE, struct.pack("<QQd", 1, number, count.spec.scale)))
         writer.write(pack_record(UserRecord.THREAD_MAP, struct.pack("<QQ16s", 1, 1000, b"prog")))
         writer.write(pack_record(UserRecord.CPU_MAP, struct.pack("<HHh", 0, 1, -1)))
-        writer.write(pack_record(UserRecord.STAT_CONFIG, struct.pack("<7Q", 3, 0, _GLOBAL, 1, 0, 2, 1)))
-        for number, count in enumerate(counts, start=1):
-            (reading,) = count.readings
-            values = (reading.value, reading.enabled_ns, reading.running_ns)
-            writer.write(pack_record(UserRecord.STAT, struct.pack("<QII3Q", number, 0xFFFFFFFF, 0, *values)))
-        writer.write(pack_record(UserRecord.STAT_ROUND, struct.pack("<QQ", 1, _ELAPSED_NS)))
+        writer.write(pack_record(UserRecord.STAT_CONFIG, struct.pack("<7Q", 3, 0, _GLOBAL, 1, interval_ms, 2, 1)))
+        for ns, times in (rounds or {_ELAPSED_NS: 1}).items():
+            for number, count in enumerate(counts, start=1):
+                (reading,) = count.readings
+                values = (times * value for value in (reading.value, reading.enabled_ns, reading.running_ns))
+                writer.write(pack_record(UserRecord.STAT, struct.pack("<QII3Q", number, 0xFFFFFFFF, 0, *values)))
+            writer.write(pack_record(UserRecord.STAT_ROUND, struct.pack("<QQ", not interval_ms, ns)))
 
 
 def perf_prints(path: Path, *options: str) -> list[str]:
@@ -135,3 +142,42 @@ def test_json_is_perfs(tmp_path: Path) -> None:
     counts = counts_of(FULL)
     write_stat_file(tmp_path / "stat.data", counts)
     assert json_report(counts).splitlines() == perf_prints(tmp_path / "stat.data", "-j")
+
+
+# -I: ns at which two intervals end, and what each event had counted by then in all. The second is like the first, for
+# perf 6.1 divides by the mean of the intervals until then.
+_INTERVALS = {10_000_000: 1, 20_000_000: 2}
+
+
+def write_interval_file(path: Path, counts: Counts) -> None:
+    """... as `perf stat record -I 10` leaves it: sums, from which perf takes the differences."""
+    write_stat_file(path, counts, interval_ms=10, rounds=_INTERVALS)
+
+
+@pytest.mark.parametrize(
+    ("table", "options"), [(FULL, []), (FULL, ["-x,"]), (FULL, ["-j"]), (NO_CLOCK, []), (STALLED, [])]
+)
+def test_intervals_are_perfs(tmp_path: Path, table: dict[str, tuple[int, int]], options: list[str]) -> None:
+    counts = counts_of(table)
+    write_interval_file(tmp_path / "stat.data", counts)
+    printed: list[str] = []
+    printer = IntervalPrinter(
+        printed.append,
+        grouping=False,
+        separator="," if "-x," in options else None,
+        as_json="-j" in options,
+    )
+    for end_ns in _INTERVALS:
+        printer.show(end_ns, counts)
+    ours = [without_wall_time(line) for line in "".join(printed).splitlines()]
+    assert ours == perf_prints(tmp_path / "stat.data", *options)
+
+
+def without_wall_time(line: str) -> str:
+    """perf stat report knows no time that passed in an interval; what perf stat -I itself divides by it is as here."""
+    line = re.sub(r"# +[\d.]+ CPUs utilized", lambda match: " " * len(match[0]), line)
+    line = re.sub(r"[\d.]+,CPUs utilized", ",", line)
+    return re.sub(r'"metric-value" : [\d.]+, "metric-unit" : "CPUs utilized"', _NO_METRIC, line)
+
+
+_NO_METRIC = '"metric-value" : 0.000000, "metric-unit" : "CPUs utilized"'

@@ -1,0 +1,104 @@
+"""Moments of a run, in simulated time or in instructions of all CPUs together: when it is counted, and how often read.
+
+What perf's -D and -I say, and an ``i`` behind a number of instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Protocol
+
+from perfemu.quantities import TIME_UNITS, time_ns
+
+INSTRUCTIONS = "i"  # behind a number
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """So much of a run: ns, or else instructions."""
+
+    ns: int = 0
+    instructions: int = 0
+
+    @property
+    def length(self) -> int:
+        """In its unit."""
+        return self.ns or self.instructions
+
+    def is_like(self, other: Span) -> bool:
+        """Whether the two have one unit."""
+        return bool(self.ns) == bool(other.ns)
+
+
+def read_span(text: str) -> Span:
+    """``20`` (ms), ``1.5s``, ``10us``, or ``1000000i``. ValueError says what is right."""
+    if not text.endswith(INSTRUCTIONS):
+        return Span(ns=time_ns(text, TIME_UNITS["ms"]))
+    try:
+        instructions = int(text.removesuffix(INSTRUCTIONS))
+    except ValueError:
+        raise ValueError(f"'{text}' is no number of instructions: 1000000i") from None
+    if not 0 < instructions < 1 << 62:
+        raise ValueError(f"{text} is no number of instructions that could pass")
+    return Span(instructions=instructions)
+
+
+def read_delay(text: str) -> tuple[Span, ...]:
+    """What -D says: when counting begins, ends, begins again ...; none at all for -1: the guest says when.
+
+    ``100``, ``1000000i``, ``10-20,30-40``.
+    """
+    if text == "-1":
+        return ()
+    pairs = [part.split("-") for part in text.split(",")]
+    if (len(pairs) > 1 and any(len(pair) != 2 for pair in pairs)) or any(len(pair) > 2 for pair in pairs):
+        raise ValueError(
+            f"'{text}' is not -1, a time (100, in ms; 20us), instructions (1000000i), or ranges: 10-20,30-40"
+        )
+    toggles = tuple(read_span(part) for pair in pairs for part in pair)
+    ascending = all(one.is_like(next_) and one < next_ for one, next_ in pairwise(toggles))
+    if not ascending:
+        raise ValueError(f"'{text}': ranges are of one unit, and ascend")
+    return toggles
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """When a run is counted: `toggles` as `read_delay` gives them, None for all the time; `every` is an interval, of
+    which at most `most` are shown."""
+
+    toggles: tuple[Span, ...] | None = None
+    every: Span | None = None
+    most: int | None = None
+
+
+ALWAYS = When()
+
+
+class Clockwork(Protocol):
+    """A run whose moments can be heard (a ``Session``, or a board's)."""
+
+    def every(self, span: Span, call: Callable[[], bool]) -> None:
+        """Call it whenever so much has passed since now, until it returns False."""
+
+    def elapsed_ns(self) -> int:
+        """Simulated time since the run's beginning, on the CPU that executes."""
+
+
+def at(run: Clockwork, span: Span, call: Callable[[], None]) -> None:
+    """Once."""
+
+    def once() -> bool:
+        call()
+        return False
+
+    run.every(span, once)
+
+
+def toggle(run: Clockwork, toggles: Sequence[Span], switch: Callable[[bool], None]) -> None:
+    """Before the run: let `switch` hear at each of them whether counting begins or ends."""
+    for number, moment in enumerate(toggles):
+        at(run, moment, partial(switch, number % 2 == 0))

@@ -9,9 +9,12 @@ from typing import Any
 from emulator.arch.cpuid import Leaf
 from emulator.cpu import Cpu, Level
 from emulator.sysregs import Access, SysReg, SystemRegisters
+from perfcore.events.drivers.amd_core_host import AmdCoreHost
 from perfcore.events.drivers.arm_pmuv3_host import ArmPmuV3Host
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.intel_core_host import IntelCoreHost
+from pmu.amd.core_counters import CoreCounters
+from pmu.amd.sharing import GuestCoreCounters, SharedCoreCounters
 from pmu.arm.privileged import EL0, EL1, PrivilegedPmuV3
 from pmu.arm.registers import ArmRegister
 from pmu.arm.sharing import GuestPmuV3, SharedPmuV3
@@ -65,7 +68,7 @@ class GuestPmuRegisters:
 class GuestMsrs:
     """emulator.board.pc.pc_pmu.PcPmu: RDMSR, WRMSR and RDPMC of a guest's counters, CPUID, and its interrupt."""
 
-    def __init__(self, pmu: GuestPerfmon, trap: Trap) -> None:
+    def __init__(self, pmu: GuestPerfmon | GuestCoreCounters, trap: Trap) -> None:
         self.tell: Callable[[str], None] = lambda text: None
         self._pmu, self._trap = pmu, trap
         self._device = pmu.shared.device
@@ -133,12 +136,17 @@ def _pmuv3(cpu: Cpu, model: PmuModel, guest_counters: int) -> SharedPmu:
     return SharedPmuV3(device, guest_counters)
 
 
+def _core_counters(cpu: Cpu, model: PmuModel, guest_counters: int) -> SharedPmu:
+    return SharedCoreCounters(CoreCounters(cpu.core.add_bank(model.bank_size(model.counters)), model), guest_counters)
+
+
 def _perfmon(cpu: Cpu, model: PmuModel, guest_counters: int) -> SharedPmu:
     return SharedPerfmon(Perfmon(cpu.core.add_bank(model.bank_size(model.counters)), model), guest_counters)
 
 
 SHARED_KINDS: Mapping[str, SharedKind] = {  # by the driver that the model is for
     "arm_pmuv3": SharedKind(_pmuv3, lambda cpu, shared: ArmPmuV3Host([cpu], [shared]), GuestPmuRegisters),
+    "amd_core": SharedKind(_core_counters, lambda cpu, shared: AmdCoreHost([cpu], [shared]), GuestMsrs),
     "intel_core": SharedKind(_perfmon, lambda cpu, shared: IntelCoreHost([cpu], [shared]), GuestMsrs),
 }
 

@@ -131,9 +131,11 @@ class VirtualMachines:
         guest_counters: int = 2,
         slice_us: float = 100,
         memory: str = "64M",
+        command_line: str = "",
         most_instructions: int | None = None,
     ) -> None:
-        """`images`: as `--board` boots them. They share `memory` evenly, and one CPU in slices of simulated time.
+        """`images`: as `--board` boots them, each told the `command_line`. They share `memory` evenly, and one CPU in
+        slices of simulated time.
 
         `guest_counters`: event counters that each guest's PMU has, besides the cycle counter or the fixed counters; the
         rest is the host's. Raises UsageError and PerfemuError.
@@ -146,8 +148,9 @@ class VirtualMachines:
         model = replace(pmu_of(core_file, isa), executes_kernel=True)
         kind = SHARED_KINDS.get(model.driver)
         if kind is None:
-            raise UsageError(f"{model.name}: PMUs that guests share are those of {' and '.join(SHARED_KINDS)}")
+            raise UsageError(f"{model.name}: PMUs that guests share are those of {', '.join(SHARED_KINDS)}")
         self._kind = kind
+        self._command_line = command_line
         config = MachineConfig(isa, core_file, memory_bytes=size_bytes(memory), most_instructions=most_instructions)
         self._hardware = hardware = Hardware(config)
         self._model = model
@@ -175,7 +178,7 @@ class VirtualMachines:
 
     def _image(self, number: int, path: Path) -> GuestImage:
         try:
-            boot = Boot(self._board.read_image(path.read_bytes()), name=path.name)
+            boot = Boot(self._board.read_image(path.read_bytes()), command_line=self._command_line, name=path.name)
         except OSError as problem:
             raise PerfemuError(f"{path}: {problem.strerror}") from None
         outside = Outside(

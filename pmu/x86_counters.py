@@ -40,6 +40,15 @@ class X86Counters(RegisterDevice):
         self._active = 0  # bank mask of the counters that are connected
         self._frozen = False
 
+    # the interrupt
+
+    @abstractmethod
+    def interrupt_asserted(self) -> bool: ...
+
+    @abstractmethod
+    def take_interrupt(self) -> None:
+        """What hardware does as it delivers it."""
+
     # connecting
 
     @abstractmethod

@@ -82,6 +82,8 @@ class CoreCounters(X86Counters):
         self._controls = [0] * n  # PERF_CTLx
         self._overflowed = 0  # the bits of PerfCntrGlobalStatus
         self._pending = 0  # mask of the overflows whose interrupt has not been delivered
+        self.local = self._every  # mask of the counters that interrupt by LVT_PMC: others are a guest's that runs
+        self.when_guests_overflow: Callable[[], None] = lambda: None  # of those that are not local
         self._declare()
         self._update_active()
 
@@ -109,12 +111,28 @@ class CoreCounters(X86Counters):
             return False
         self._note_overflows()
         if self.storage["LVT_PMC"] & LVT_PMC.M.mask:
-            self._pending = 0
-        return bool(self._pending)
+            self._pending &= ~self.local
+        return bool(self._pending & self.local)
 
     def take_interrupt(self) -> None:
         """It is delivered; of all overflows that there were."""
-        self._pending = 0
+        self._pending &= ~self.local
+
+    @property
+    def pending(self) -> int:
+        """Mask of the counters that have an interrupt to deliver."""
+        self._note_overflows()
+        return self._pending
+
+    def take_pending(self, counters: int) -> int:
+        """Those of the mask have none any more. Which had?"""
+        taken = self.pending & counters
+        self._pending &= ~taken
+        return taken
+
+    def pend(self, counters: int) -> None:
+        """Those of the mask have one again."""
+        self._pending |= counters
 
     def _note_overflows(self) -> None:
         new = self._bank.overflowed()
@@ -122,9 +140,12 @@ class CoreCounters(X86Counters):
             return
         self._bank.clear_overflowed(new)
         self._overflowed |= new
-        self._pending |= new & self._interrupting
-        if new & self._interrupting and self.storage["DebugCtl"] & DebugCtl.FPCI.mask:
+        interrupting = new & self._interrupting
+        self._pending |= interrupting
+        if interrupting & self.local and self.storage["DebugCtl"] & DebugCtl.FPCI.mask:
             self._set_frozen(True)
+        if interrupting & ~self.local:
+            self.when_guests_overflow()
 
     def _enabled(self) -> int:
         return self.storage["PerfCntrGlobalCtl"] & self._every

@@ -1,19 +1,16 @@
 """SharedPerfmon: Intel's architectural perfmon, shared by a host and its guests.
 
-A guest has the first general-purpose counters, as many as CPUID tells it, and all fixed ones. The global registers are
-one for all: of them it sees and changes its own bits. The local APIC's entry and CR4.PCE are the guest's own, and its
-kernel's registers fault with #GP(0), a ValueError here, where it has none.
+A guest has the fixed counters besides, and its kernel's registers fault with #GP(0), a ValueError here, where it has
+none.
 
-Not offered to guests: MSR_PERF_METRICS, and freezing (IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI, CTR_FRZ), which would stop
-the host's counters, too. A host that is frozen counts nothing in guests. Version 4 is needed, since before it nothing
-sets overflow bits, and full-width writes, since others cannot restore a count.
+Not offered to guests: MSR_PERF_METRICS. Version 4 is needed, since before it nothing sets overflow bits, and full-width
+writes, since others cannot restore a count.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from emulator.sysregs import UndefinedRegister
 from pmu.intel.cpuid import Leaf
 from pmu.intel.perfmon import Perfmon, cpuid_of
 from pmu.intel.registers import (
@@ -33,94 +30,59 @@ from pmu.intel.registers import (
     IA32_A_PMCx,
     IA32_FIXED_CTRx,
     IA32_PERFEVTSELx,
-    IA32_PMC_GPx_CFG_A,
-    IA32_PMC_GPx_CTR,
+    IA32_PMC_FXx_CTR,
     IA32_PMCx,
 )
 from pmu.register import Register
-from pmu.sharing import Context, GuestPmu, Kept, SharedPmu, values_of
+from pmu.sharing import Context, GuestPmu, Kept, values_of
+from pmu.x86_sharing import GlobalRegisters, GuestX86Pmu, SharedX86Pmu
 
 _FROZEN = IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
 _METRICS = IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask  # the same bit as OVF_PERF_METRICS
 _INTERRUPTS = IA32_PERFEVTSELx.INT.mask | IA32_PERFEVTSELx.EN.mask
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
-_GENERAL = (IA32_PERFEVTSELx, IA32_PMCx, IA32_A_PMCx, IA32_PMC_GPx_CFG_A, IA32_PMC_GPx_CTR)
-_GLOBAL = (
-    IA32_PERF_GLOBAL_CTRL, IA32_PERF_GLOBAL_STATUS, IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERF_GLOBAL_STATUS_SET,
-)  # fmt: skip
-_NOT_OFFERED = (MSR_PERF_METRICS, IA32_DEBUGCTL)
+_FIXED = (IA32_FIXED_CTRx, IA32_PMC_FXx_CTR)
+_GLOBAL = (IA32_PERF_GLOBAL_CTRL, IA32_PERF_GLOBAL_STATUS_RESET, IA32_PERF_GLOBAL_STATUS_SET)
 _STREAMLINED = 4
 
 
-class GuestPerfmon(GuestPmu):
+class GuestPerfmon(GuestX86Pmu):
     """`read` and `write` are RDMSR and WRMSR at ring 0."""
 
     shared: SharedPerfmon
 
-    def __init__(self, shared: SharedPerfmon) -> None:
-        super().__init__(shared)
-        self.local_vector = 0  # its local APIC's entry
-        self.user_rdpmc = False  # its CR4.PCE
-
     def read(self, register: type[Register], index: int = 0) -> int:
-        self._check(register, index)
-        if register is IA32_X2APIC_LVT_PMI:
-            return self.local_vector
+        value = super().read(register, index)
         if register is IA32_PERF_GLOBAL_INUSE:
             return self._in_use()
-        value = self.shared.device.read(register, index)
-        if register in _GLOBAL:
-            return value & self.shared.visible
         if register is IA32_PERF_CAPABILITIES:
             return value & ~IA32_PERF_CAPABILITIES.PERF_METRICS_AVAILABLE.mask
         return value
 
-    def write(self, register: type[Register], value: int, index: int = 0) -> None:
-        self._check(register, index)
-        if register is IA32_X2APIC_LVT_PMI:
-            self.local_vector = IA32_X2APIC_LVT_PMI.write(self.local_vector, value)
-            return
-        self.check(register, value, index)
-        if register is IA32_PERF_GLOBAL_CTRL:
-            value |= self.shared.device.read(register) & ~self.shared.visible
-        self.shared.device.write(register, value, index)
-
     def check(self, register: type[Register], value: int, index: int = 0) -> None:
-        """ValueError if writing that value faults."""
         if register in _GLOBAL and (absent := value & register.declared & self.shared.hidden):
             raise ValueError(f"{register.name_of(index)}: bits {absent:#x} of {value:#x} are reserved in this guest")
-        self.shared.device.check(register, value, index)
+        super().check(register, value, index)
 
     def registers(self) -> list[type[Register]]:
-        """All that it may name."""
-        return [register for register in self.shared.device.registers() if register not in _NOT_OFFERED]
+        return [register for register in super().registers() if register is not MSR_PERF_METRICS]
 
     def registers_of(self, register: type[Register]) -> int:
-        """How many it has of that."""
-        return self.counters if register in _GENERAL else self.shared.device.registers_of(register)
+        return self.shared.device.registers_of(register) if register in _FIXED else super().registers_of(register)
 
-    def write_local_vector(self, entry: int) -> None:
-        """The local APIC's entry, as software has written it in memory."""
-        declared = IA32_X2APIC_LVT_PMI.VECTOR.mask | IA32_X2APIC_LVT_PMI.DELIVERY_MODE.mask | _MASKED
-        self.local_vector = IA32_X2APIC_LVT_PMI.write(self.local_vector, entry & declared)
-
-    def rdpmc(self, ecx: int, *, in_user_mode: bool = True) -> int:
-        """EDX:EAX. Raises UndefinedRegister where #GP(0) is due."""
-        self._check_running()
-        if in_user_mode and not self.user_rdpmc:
-            raise UndefinedRegister(f"RDPMC with ECX={ecx:#x} while CR4.PCE is 0")
-        if self.counters <= ecx < self.shared.device.counters or ecx == RDPMC_METRICS:
-            raise UndefinedRegister(f"RDPMC with ECX={ecx:#x}: this guest has {self.counters} general-purpose counters")
-        return self.shared.device.rdpmc(ecx, in_user_mode=False)
+    def _is_hosts(self, ecx: int) -> bool:
+        return super()._is_hosts(ecx) or ecx == RDPMC_METRICS
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says of it where without a PMU it would be `plain`."""
         return cpuid_of(replace(self.shared.device.model, counters=self.counters), leaf, subleaf, plain)
 
     def take_interrupt(self) -> None:
-        """What its local APIC does as it delivers the interrupt: mask the entry."""
+        """What hardware does as it delivers the interrupt: mask the local APIC's entry, and freeze if told to."""
         self.local_vector |= _MASKED
+        if self.freezes:
+            self.set_frozen(True)
 
     def _in_use(self) -> int:
         device = self.shared.device
@@ -131,19 +93,24 @@ class GuestPerfmon(GuestPmu):
         interrupts = fixed or any(select & IA32_PERFEVTSELx.INT.mask for select in selects)
         return IA32_PERF_GLOBAL_INUSE.make(PMC=general, FIXED=in_all.FIXED, PMI=int(bool(interrupts)))
 
-    def _check(self, register: type[Register], index: int) -> None:
-        self._check_running()
-        if register in _NOT_OFFERED:
-            raise ValueError(f"{register.__name__} is not offered to guests")
-        if register in _GENERAL and not 0 <= index < self.counters:
-            raise ValueError(f"{register.name_of(index)}: this guest has {self.counters} general-purpose counters")
-
 
 _FIXED_PMI = sum(IA32_FIXED_CTR_CTRL.fields[f"PMI{n}"].mask for n in range(FIXED_COUNTERS))
 
 
-class SharedPerfmon(SharedPmu):
+class SharedPerfmon(SharedX86Pmu):
     """Masks are IA32_PERF_GLOBAL_CTRL's."""
+
+    global_registers = GlobalRegisters(
+        control=IA32_PERF_GLOBAL_CTRL,
+        status=IA32_PERF_GLOBAL_STATUS,
+        clear=IA32_PERF_GLOBAL_STATUS_RESET,
+        set=IA32_PERF_GLOBAL_STATUS_SET,
+        frozen=_FROZEN,
+        debug_control=IA32_DEBUGCTL,
+        freezes=IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask,
+        local_vector=IA32_X2APIC_LVT_PMI,
+    )
+    device: Perfmon
 
     def __init__(self, device: Perfmon, guest_counters: int) -> None:
         name = device.model.name
@@ -157,30 +124,11 @@ class SharedPerfmon(SharedPmu):
         host = (1 << device.counters) - 1 & ~general
         metrics = _METRICS if device.can_write(MSR_PERF_METRICS) else 0
         super().__init__(device, guest_counters, _kept(guest_counters, fixed, guest, metrics), guest, host)
-        self.device = device
-        self.visible = guest  # bits of the global registers that a guest has
-        self.hidden = host | metrics | _FROZEN  # ... that it must not write
+        self.hidden = host | metrics  # ... that it must not write
 
     def guest(self) -> GuestPerfmon:
         """A new one, whose counters are as after a reset: the general-purpose ones enabled."""
         return GuestPerfmon(self)
-
-    def reset_context(self) -> Context:
-        general = (1 << self.guest_counters) - 1
-        return {
-            kept: general if kept.register is IA32_PERF_GLOBAL_CTRL else value
-            for kept, value in super().reset_context().items()
-        }
-
-    def _host_counts(self) -> bool:
-        return not values_of(self._host, IA32_PERF_GLOBAL_STATUS)[0] & _FROZEN
-
-    def _enabled(self) -> int:
-        return self.device.read(IA32_PERF_GLOBAL_CTRL) & self._host_mask
-
-    def _enable(self, counters: int) -> None:
-        others = self.device.read(IA32_PERF_GLOBAL_CTRL) & ~self._host_mask
-        self.device.write(IA32_PERF_GLOBAL_CTRL, others | counters)
 
     def _guest_asks(self, guest: GuestPmu, context: Context) -> int:
         assert isinstance(guest, GuestPerfmon)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pmu.amd.core_counters import CoreCounters
+from pmu.amd.sharing import SharedCoreCounters
 from pmu.arm.privileged import PrivilegedPmuV3
 from pmu.arm.sharing import SharedPmuV3
 from pmu.intel.perfmon import Perfmon
@@ -10,17 +12,20 @@ from pmu.live.live_pmu import LivePmu
 from pmu.loongarch.performance_monitors import PerformanceMonitors
 from pmu.loongarch.sharing import SharedMonitors
 
+AnyShared = SharedPmuV3 | SharedPerfmon | SharedCoreCounters | SharedMonitors
 
-def share_pmu(pmu: LivePmu, guest_counters: int) -> SharedPmuV3 | SharedPerfmon | SharedMonitors:
+
+def share_pmu(pmu: LivePmu, guest_counters: int) -> AnyShared:
     """Guests get the first `guest_counters` event counters while they run, and what there is one of.
 
-    ValueError: the PMU has not so many, or is one that cannot be shared here.
+    ValueError: the PMU has not so many, or cannot restore what is to be saved of it.
     """
     device = pmu.device
     if isinstance(device, PrivilegedPmuV3):
         return SharedPmuV3(device, guest_counters)
     if isinstance(device, Perfmon):
         return SharedPerfmon(device, guest_counters)
-    if isinstance(device, PerformanceMonitors):
-        return SharedMonitors(device, guest_counters)
-    raise ValueError(f"{pmu.model_name}: no sharing with guests is modelled for AMD's counters")
+    if isinstance(device, CoreCounters):
+        return SharedCoreCounters(device, guest_counters)
+    assert isinstance(device, PerformanceMonitors), "there are no other PMUs"
+    return SharedMonitors(device, guest_counters)

@@ -74,11 +74,15 @@ class AmdCore(X86Driver):
         hw = event.hw
         counters.pmu.write(PERF_CTLx, hw.config | PERF_CTLx.En.mask, hw.idx)
         counters.running |= 1 << hw.idx
-        counters.pmu.write(PerfCntrGlobalCtl, counters.running)
+        counters.pmu.write(PerfCntrGlobalCtl, self._globally_enabled(counters))
 
     def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
         counters.pmu.write(PERF_CTLx, event.hw.config, event.hw.idx)
         counters.running &= ~(1 << event.hw.idx)
+
+    def _globally_enabled(self, counters: CpuCounters) -> int:
+        """Mask of those that PerfCntrGlobalCtl lets count."""
+        return counters.running
 
     def handle_interrupt(self, counters: CpuCounters) -> None:
         """amd_pmu_v2_handle_irq. The global control enables the counters in use only, as IntelCore has it."""
@@ -87,7 +91,7 @@ class AmdCore(X86Driver):
         status = pmu.read(PerfCntrGlobalStatus) & self._all_counters
         pmu.write(PerfCntrGlobalStatusClr, status)
         self.handle_overflows(counters, status)
-        pmu.write(PerfCntrGlobalCtl, counters.running)
+        pmu.write(PerfCntrGlobalCtl, self._globally_enabled(counters))
 
     def user_index(self, event: PerfEvent) -> int:
         return event.hw.idx + 1

@@ -7,6 +7,19 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from pmu.amd.core_counters import CoreCounters
+from pmu.amd.registers import (
+    LEGACY_COUNTERS,
+    LVT_PMC,
+    DebugCtl,
+    PERF_CTLx,
+    PERF_CTRx,
+    PerfCntrGlobalCtl,
+    PerfCntrGlobalStatusClr,
+    PerfCntrGlobalStatusSet,
+    PerfCtrx,
+)
+from pmu.amd.sharing import SharedCoreCounters
 from pmu.arm.privileged import EL1, MDCR_EL2, MDCR_EL3, PrivilegedPmuV3
 from pmu.arm.registers import (
     MOST_EVENT_COUNTERS,
@@ -149,7 +162,7 @@ def intel_write(random: Random, counters: int, pmu: Registers, host: bool) -> Wr
     select = random.choice([0xC0, 0xC0, 0x3C, 0x412E]) | random.getrandbits(2) << 16
     metrics = random.getrandbits(1) << 48 if host and pmu.can_write(MSR_PERF_METRICS) else 0
     control = sum((random.getrandbits(4) & 0b1011) << 4 * i for i in range(fixed))
-    freeze = random.choice([0, 0, 1 << 59]) if host else 0
+    freeze = random.choice([0, 0, 1 << 59])
     return random.choice([
         (IA32_PERFEVTSELx, select | random.getrandbits(1) << 20 | random.choice([0, 1, 1]) << 22, n),
         (IA32_A_PMCx, near(random, 48), n),
@@ -157,7 +170,8 @@ def intel_write(random: Random, counters: int, pmu: Registers, host: bool) -> Wr
         (IA32_FIXED_CTR_CTRL, control, 0),
         (IA32_FIXED_CTRx, near(random, 48), random.randrange(fixed)),
         (IA32_PERF_GLOBAL_CTRL, mask() | mask() | metrics, 0),
-        (IA32_PERF_GLOBAL_STATUS_RESET, mask() | (1 << 59 if host else 0), 0),
+        (IA32_PERF_GLOBAL_STATUS_RESET, mask() | 1 << 59, 0),
+        (IA32_DEBUGCTL, random.getrandbits(1) << 12, 0),
         (IA32_PERF_GLOBAL_STATUS_SET, mask() & mask() | freeze, 0),
         (IA32_X2APIC_LVT_PMI, random.getrandbits(1) << 16 | 0xEF, 0),
     ])  # fmt: skip
@@ -165,6 +179,30 @@ def intel_write(random: Random, counters: int, pmu: Registers, host: bool) -> Wr
 
 def intel_enable(pmu: Registers, counters: int) -> None:
     pmu.write(IA32_PERF_GLOBAL_CTRL, pmu.read(IA32_PERF_GLOBAL_CTRL) | counters)
+
+
+def amd_write(random: Random, counters: int, pmu: Registers, host: bool) -> Write:
+    mask = random.getrandbits(counters)
+    n = random.randrange(counters)
+    select = random.choice([0xC0, 0xC0, 0x76, 0x29]) | random.getrandbits(2) << 16
+    freeze = random.choice([0, 0, 1 << 59])
+    choices: list[Write] = [
+        (PERF_CTLx, select | random.getrandbits(1) << 20 | random.choice([0, 1, 1]) << 22, n),
+        (PERF_CTRx, near(random, 48), n),
+        (PERF_CTRx, near(random, 48), n),
+        (PerfCtrx, near(random, 48), n),
+        (PerfCntrGlobalCtl, mask | random.getrandbits(counters), 0),
+        (PerfCntrGlobalStatusClr, mask | 1 << 59, 0),
+        # The host's own would stop the guest that runs, until the exit that the overflow asks for
+        (DebugCtl, 0 if host else random.getrandbits(1) << 12, 0),
+        (PerfCntrGlobalStatusSet, mask & random.getrandbits(counters) | freeze, 0),
+        (LVT_PMC, random.getrandbits(1) << 16 | 0xEF, 0),
+    ]
+    return random.choice([choice for choice in choices if choice[0] is not PerfCtrx or n < LEGACY_COUNTERS])
+
+
+def amd_enable(pmu: Registers, counters: int) -> None:
+    pmu.write(PerfCntrGlobalCtl, pmu.read(PerfCntrGlobalCtl) | counters)
 
 
 def loongarch_write(random: Random, counters: int, pmu: Registers, host: bool) -> Write:
@@ -189,7 +227,9 @@ VENDORS = (
     Vendor(("pmuv3p1", "pmuv3p5", "pmuv3p9"), PrivilegedPmuV3, SharedPmuV3, arm_write, (MDCR_EL2, MDCR_EL3),
            (PMCNTENSET_EL0, PMCNTENCLR_EL0), arm_enable),
     Vendor(("skylake", "redwood_cove", "intel_arch_perfmon_v6"), Perfmon, SharedPerfmon, intel_write,
-           (MSR_PERF_METRICS, IA32_DEBUGCTL, IA32_PERF_CAPABILITIES), (IA32_PERF_GLOBAL_CTRL,), intel_enable),
+           (MSR_PERF_METRICS, IA32_PERF_CAPABILITIES), (IA32_PERF_GLOBAL_CTRL,), intel_enable),
+    Vendor(("zen4", "zen5"), CoreCounters, SharedCoreCounters, amd_write,
+           (), (PerfCntrGlobalCtl,), amd_enable),
     Vendor(("loongarch",), PerformanceMonitors, SharedMonitors, loongarch_write, (), (PERFCTRLn,), loongarch_enable),
 )  # fmt: skip
 BY_MODEL = {name: vendor for vendor in VENDORS for name in vendor.models}

@@ -16,6 +16,7 @@ import pytest
 
 from emulator.cpu import Level
 from emulator.probes import Probe
+from pmu.amd.registers import PerfCntrGlobalCtl
 from pmu.arm.privileged import PrivilegedPmuV3
 from pmu.arm.registers import PMSWINC_EL0, ArmRegister
 from pmu.arm.version import SNAPSHOTS
@@ -31,6 +32,9 @@ from unit.pmu.sharing_programs import BY_MODEL, At1, Registers
 COUNTERS, GUEST_COUNTERS, GUESTS = 6, 2, 2
 STEPS = 400
 FIRED = (Probe.INST_RETIRED, Probe.INST_RETIRED, Probe.L1D_REFILL_LOAD)
+
+
+GLOBAL_CONTROLS = (IA32_PERF_GLOBAL_CTRL, PerfCntrGlobalCtl)
 
 
 class Shared:
@@ -82,7 +86,7 @@ class Shared:
                 if register is PERFCTRLn and self.deferred >> index & 1:
                     return
                 here &= ~self.deferred if register is not PERFCTRLn else -1
-                value = value | self.deferred if register is IA32_PERF_GLOBAL_CTRL else here
+                value = here if register not in GLOBAL_CONTROLS else value | self.deferred
             self.host.write(register, here, index)
             alone.write(register, value, index)
         else:

@@ -24,7 +24,8 @@ POLL = ("timer",)  # time: how long they do so depends on whose turn it is
 GUESTS = [name for name, image in IMAGES.items() if image.cpus == 1]
 MEMORY = "384M"  # gates looks at addresses in its second 64 MiB
 MEMORY_BYTES = 128 << 20  # ... of each of three
-INSTRUCTIONS = {"ideal": "inst_retired.any", "skylake": "inst_retired.any"}
+INSTRUCTIONS = {"ideal": "inst_retired.any", "skylake": "inst_retired.any", "zen5": "ex_ret_instr"}
+ALL_TOLD = {"core_counters": 4}  # counters, of which it says how many there are
 # What lies right behind its own RAM, where another guest's begins, and far behind; then what is stored there is read.
 PROBE = f"""
 main:   mov     ${MEMORY_BYTES:#x}, %esi
@@ -50,15 +51,16 @@ def alone(name: str, core: str) -> dict[str, int]:
     return {letter: counted.total(Probe.INST_RETIRED, level) for letter, level in LEVELS.items()}
 
 
-@pytest.mark.parametrize(("core", "slice_us"), [("ideal", 50), ("ideal", 0.041), ("skylake", 0.3)])
+@pytest.mark.parametrize(("core", "slice_us"), [("ideal", 50), ("ideal", 0.041), ("skylake", 0.3), ("zen5", 0.037)])
 @pytest.mark.parametrize("name", GUESTS)
 def test_each_does_what_it_does_alone(name: str, core: str, slice_us: float, tmp_path: Path) -> None:
     if not of_its_pmu(name, core):
         pytest.skip("it is for another PMU")
     names = (name, *NEIGHBOURS)
     machines = VirtualMachines(
-        images(tmp_path, *names), board="pc", core=core, slice_us=slice_us, memory=MEMORY, most_instructions=10_000_000
-    )
+        images(tmp_path, *names), board="pc", core=core, slice_us=slice_us, guest_counters=ALL_TOLD.get(name, 2),
+        memory=MEMORY, most_instructions=10_000_000,
+    )  # fmt: skip
     counted = {
         (number, letter): machines.count(f"{INSTRUCTIONS[core]}:{letter}G", guest=number)
         for number in range(len(names))

@@ -18,7 +18,7 @@ BUILD_ENVIRONMENT = PATH="$(CURDIR)/$(BIN):$$PATH" \
 NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py emulator/op_classes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
-  tests/instructions/runner/*.[ch])
+  tests/conformance/perf_event/*.[ch] tests/conformance/perf_event/*/*.c tests/instructions/runner/*.[ch])
 
 .PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions kernels silicon wheel venv clean
 
@@ -109,7 +109,8 @@ fuzz: venv  ## random system calls, bare-metal images, accesses to devices, then
 
 kernels: venv  ## Debian's kernels on the boards: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
-		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py
+		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py \
+		tests/conformance/test_perf_event.py
 
 INPUTS := 20000
 

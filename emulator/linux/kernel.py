@@ -125,6 +125,10 @@ class Kernel:
         """For which the machine works at the moment."""
         return self.dispatcher.executing.cpu
 
+    def come_to_now(self, cpu: Cpu) -> None:
+        """If it idles: let the time pass there that has passed on the CPU that executes."""
+        self.scheduler.come_to_now(cpu)
+
     def register_files(self, path: str, factory: Callable[[Caller, int], File]) -> None:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
         self.file_tree.register(path, factory)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emulator.linux.errors import EACCES, EINVAL, EOVERFLOW, LinuxError
+from emulator.linux.errors import EACCES, EINVAL, EOPNOTSUPP, EOVERFLOW, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import (
     PERF_FORMAT_MAX,
@@ -56,19 +56,32 @@ RULES = (  # kernel/events/core.c, perf_copy_attr
 )
 
 
-def check_attr(attr: PerfEventAttr, settings: Settings, sampled_registers: Iterable[int]) -> None:
+def check_attr(attr: PerfEventAttr, settings: Settings, registers: int) -> None:
     """Raise EINVAL for what no event can have; fill in sample_max_stack as Linux does.
 
-    `sampled_registers` are the bits of sample_regs_user that there are.
+    `registers` are the bits of sample_regs_user that mean something.
     """
     for rule in RULES:
         if rule.broken(attr):
             raise LinuxError(EINVAL, f"perf_event_attr: {rule.why}")
-    present = sum(1 << bit for bit in sampled_registers)
-    for bit, mask in ((SampleType.REGS_USER, attr.sample_regs_user), (SampleType.REGS_INTR, attr.sample_regs_intr)):
-        if attr.sample_type & bit and (not mask or mask & ~present):
-            raise LinuxError(EINVAL, f"perf_event_attr: sampled registers {mask:#x} must be some of {present:#x}")
+    for mask in _register_masks(attr):
+        if not mask or mask & ~registers:
+            raise LinuxError(EINVAL, f"perf_event_attr: sampled registers {mask:#x} must be some of {registers:#x}")
     attr.sample_max_stack = attr.sample_max_stack or settings.max_stack
+
+
+def _register_masks(attr: PerfEventAttr) -> Iterator[int]:
+    if attr.sample_type & SampleType.REGS_USER:
+        yield attr.sample_regs_user
+    if attr.sample_type & SampleType.REGS_INTR:
+        yield attr.sample_regs_intr
+
+
+def check_vectors(attr: PerfEventAttr, vectors: int) -> None:
+    """PERF_PMU_CAP_EXTENDED_REGS: no PMU here samples vector registers, whose bits `vectors` are. EOPNOTSUPP."""
+    for mask in _register_masks(attr):
+        if mask & vectors:
+            raise LinuxError(EOPNOTSUPP, f"perf_event_attr: sampled registers {mask:#x}: vectors are not sampled")
 
 
 def check_rate(attr: PerfEventAttr, settings: Settings) -> None:

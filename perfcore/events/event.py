@@ -199,6 +199,12 @@ class PerfEvent:
             return [event.read_values() for event in self.group_leader.group()]
         return [self.read_values()]
 
+    def read_own_group(self) -> list[ReadValues]:
+        """... of each event alone: what a sample of an inherited event says."""
+        if self.attr.read_format & ReadFormat.GROUP:
+            return [event.own_values() for event in self.group_leader.group()]
+        return [self.own_values()]
+
     def read(self) -> bytes:
         """read(2). An event in error (pinned, and did not fit) reads as an end of file."""
         if self.state == EventState.ERROR:

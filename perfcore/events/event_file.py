@@ -45,6 +45,9 @@ class GuestKernel(Linux, Protocol):
 
     def send_signal(self, task: Task, info: SignalInfo) -> bool: ...
 
+    def come_to_now(self, cpu: Cpu) -> None:
+        """If it idles: let the time pass there that has passed on the CPU that executes."""
+
 
 class _GuestBuffer:
     """A ring buffer in frames that guests map. All files whose events write it have it; the last one frees it."""
@@ -90,6 +93,7 @@ class PerfEventFile(File):
             PerfIoctl.PAUSE_OUTPUT: lambda task, argument: self._pause(argument),
             PerfIoctl.SET_FILTER: self._set_filter,
             PerfIoctl.SET_BPF: self._set_program,
+            PerfIoctl.QUERY_BPF: lambda task, argument: self._query_programs(),
             PerfIoctl.MODIFY_ATTRIBUTES: self._modify,
         }
         event.on_signal = self._signal
@@ -100,7 +104,14 @@ class PerfEventFile(File):
         self.event.close()
         self._use(None)
 
+    def _come_to_now(self) -> None:
+        """The caller may be on another CPU than the one that is counted."""
+        event = self.event
+        if not event.of_task:
+            self._kernel.come_to_now(self._kernel.cpus[event.cpu])
+
     def read(self, task: Caller, destination: Destination) -> int:
+        self._come_to_now()
         data = self.event.read()
         if destination.left < len(data):
             raise LinuxError(ENOSPC, f"a reading has {len(data)} bytes, not {destination.left}")
@@ -125,6 +136,7 @@ class PerfEventFile(File):
         run = self._ioctls.get(request)
         if run is None:
             raise LinuxError(ENOTTY, f"a perf event has no ioctl {request:#x}")
+        self._come_to_now()
         return run(task, argument)
 
     def _order(self, order: Callable[[bool], None], argument: int) -> int:
@@ -178,6 +190,10 @@ class PerfEventFile(File):
 
     def _set_program(self, task: Caller, argument: int) -> int:
         task.files.get(argument & 0xFFFF_FFFF)  # EBADF before all else
+        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no programs")
+
+    def _query_programs(self) -> int:
+        """perf_event_query_prog_array: of tracepoints, to which none can be attached."""
         raise LinuxError(EINVAL, f"{self.event.driver.name} events have no programs")
 
     def _modify(self, task: Caller, argument: int) -> int:

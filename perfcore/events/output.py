@@ -37,6 +37,7 @@ class SampledEvent(Protocol):
 
     def counts_at(self, level: Level) -> bool: ...
     def read_group(self) -> list[ReadValues]: ...
+    def read_own_group(self) -> list[ReadValues]: ...
 
 
 def _prepare_tid(event: SampledEvent, kernel: Linux) -> Prepare:
@@ -130,8 +131,10 @@ def _prepare_level(event: SampledEvent, kernel: Linux, exact: int) -> Prepare:
 
 
 def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
+    values = event.read_own_group if event.attr.inherit else event.read_group
+
     def prepare(sample: Sample, cpu: Cpu) -> None:
-        sample.read = event.read_group()
+        sample.read = values()
 
     return prepare
 

@@ -13,7 +13,14 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read, read_size
-from perfcore.events.checks import check_attr, check_callchain, check_cpu_permission, check_permission, check_rate
+from perfcore.events.checks import (
+    check_attr,
+    check_callchain,
+    check_cpu_permission,
+    check_permission,
+    check_rate,
+    check_vectors,
+)
 from perfcore.events.clocks import clock_of
 from perfcore.events.context import PerfEventContext
 from perfcore.events.cpu_context import CpuContext
@@ -38,6 +45,8 @@ class PerfEvents:
         self.kernel = kernel
         self.drivers = tuple(drivers)
         self.settings = settings or Settings()
+        sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
+        self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
         self._next_id = 1
         self._hears_switches = self._tells_switches = False
         self._tick = Tick(kernel)
@@ -98,7 +107,7 @@ class PerfEvents:
 
     def check_copied(self, attr: PerfEventAttr) -> None:
         """The rules of perf_copy_attr()."""
-        check_attr(attr, self.settings, sampled_registers(self.kernel.architecture))
+        check_attr(attr, self.settings, self._registers)
 
     def create(
         self, attr: PerfEventAttr, task: Task | None, cpu: int, group: PerfEvent | None, flags: int, owner: Task | None
@@ -151,8 +160,8 @@ class PerfEvents:
             raise LinuxError(EINVAL, "sigtrap: an event of whatever a CPU does has no task to tell")
         if attr.aux_sample_size or attr.sample_type & SampleType.AUX:
             raise LinuxError(EINVAL, "AUX samples are not modelled")
-        if attr.inherit and attr.sample_type & SampleType.READ:
-            raise LinuxError(EINVAL, "PERF_SAMPLE_READ is not for inherited events")
+        if attr.inherit and attr.sample_type & (SampleType.READ | SampleType.TID) == SampleType.READ:
+            raise LinuxError(EINVAL, "PERF_SAMPLE_READ of an inherited event needs PERF_SAMPLE_TID: it is of one task")
         if attr.aux_output:
             raise LinuxError(EOPNOTSUPP, "aux_output needs a PMU with an AUX buffer")
         if not attr.sample_type & SampleType.BRANCH_STACK:
@@ -170,6 +179,7 @@ class PerfEvents:
         )
         event.driver = self._driver_of(event)
         try:
+            check_vectors(attr, self._vectors)
             check_callchain(attr, self.settings)
             if attr.use_clockid:
                 event.now_ns = clock_of(attr.clockid, self.kernel.clock, any_clock=event.driver.is_called_by_no_nmi)

@@ -80,6 +80,7 @@ class AArch64:
     perf_registers = tuple(range(33))  # uapi/asm/perf_regs.h: X0..X29, LR, SP, PC
     counter_bits = 56  # what every implementation has
     perf_constants: Mapping[int, int] = MappingProxyType({})
+    perf_vectors = 0
     dwarf_registers = tuple(range(33))  # AADWARF64: X0..X30, SP, PC
     pc = PC
     sp = SP

@@ -96,6 +96,7 @@ class Architecture(Protocol):
     register_names: tuple[str, ...]  # by native number
     perf_registers: tuple[int, ...]  # native numbers in the order of enum perf_event_*_regs
     perf_constants: Mapping[int, int]  # of those: index -> value, where it is always the same in user mode
+    perf_vectors: int  # bits of a mask of those that are known besides, and that no PMU here samples
     counter_bits: int  # of CNTVCT_EL0, which may wrap; 0: user mode reads a counter that never does, the TSC
     dwarf_registers: tuple[int, ...]  # native numbers in the order of the psABI's DWARF numbers
     pc: int

@@ -75,6 +75,7 @@ class X86_64:
         RAX, RBX, RCX, RDX, RSI, RDI, RBP, RSP, RIP, RFLAGS, *([NO_REGISTER] * 6), *range(R8, R15 + 1),
     )  # fmt: skip
     perf_constants: Mapping[int, int] = MappingProxyType({10: USER_CS, 11: USER_SS})
+    perf_vectors = 0xFFFF_FFFF << 32  # XMM0 to XMM15, two bits each
     counter_bits = 0
     dwarf_registers = (RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, *range(R8, R15 + 1), RIP)  # System V psABI, figure 3.36
     pc = RIP

@@ -200,6 +200,13 @@ class Scheduler:
             self._idle_until(queue, latest)
         self._execute_for(executing)
 
+    def come_to_now(self, cpu: Cpu) -> None:
+        """... and somebody on another CPU asks for what happens on that one: if it idles, let it pass until now."""
+        executing, queue = self._dispatcher.executing, self._dispatcher.queues[cpu.number]
+        if queue is not executing:
+            self._idle_until(queue, executing.cpu.core.cycles)
+            self._execute_for(executing)
+
     def call_soon(self, call: Callable[[], None]) -> None:
         """Make it between two turns, the present one within some million instructions. Any moment is good to ask."""
         self._calls.append(call)

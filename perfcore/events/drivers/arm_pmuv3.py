@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
-from perfcore.events.event import PerfEvent
+from perfcore.events.event import EventState, PerfEvent
 from pmu.arm.registers import (
     CYCLES,
     INSTRUCTIONS,
@@ -124,6 +124,12 @@ class ArmPmuV3(HardwareDriver):
 
     def fixed_index(self, number: int) -> int:
         return CYCLES + number
+
+    def group_members(self, event: PerfEvent) -> Iterator[PerfEvent]:
+        """validate_event of arm_pmu.c: nor need leaders, or the event itself, unless execve enables them."""
+        for member in super().group_members(event):
+            if member.state > EventState.OFF or member.attr.enable_on_exec:
+                yield member
 
     def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
         """armv8pmu_get_event_idx: user space is not told of the instruction counter."""

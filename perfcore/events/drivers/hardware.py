@@ -7,7 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from emulator.cpu import Cpu, Level
@@ -15,7 +15,7 @@ from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
-from perfcore.events.event import PerfEvent
+from perfcore.events.event import EventState, PerfEvent
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.generic_events import HardwareId, cache_event
@@ -136,7 +136,7 @@ class HardwareDriver(ABC):
         if not event.is_sampling:
             hw = event.hw
             hw.sample_period = hw.last_period = hw.period_left = self.longest_period(event)
-        if not event.is_leader and not self._group_fits(event):
+        if not event.is_leader and not self.group_fits(event):
             raise GroupTooLarge(EINVAL, f"{self.name}: the group needs more counters than there are")
 
     def _code(self, attr: PerfEventAttr) -> int:
@@ -215,12 +215,18 @@ class HardwareDriver(ABC):
 
     # counters
 
-    def _group_fits(self, event: PerfEvent) -> bool:
+    def group_members(self, event: PerfEvent) -> Iterator[PerfEvent]:
+        """Who of the group must fit together with `event`: siblings that are off need not (collect_events of x86)."""
+        leader = event.group_leader
+        yield leader
+        yield from (sibling for sibling in leader.siblings.needing_counters if sibling.state > EventState.OFF)
+        yield event
+
+    def group_fits(self, event: PerfEvent) -> bool:
         """Whether the group and `event` fit on an empty PMU."""
         pmu = next(iter(self._cpus.values())).pmu
         used: set[int] = set()
-        leader = event.group_leader
-        for member in (leader, *leader.siblings.needing_counters, event):
+        for member in self.group_members(event):
             if member.driver is self:
                 index = self.free_index(pmu, used, member)
                 if index is None:

@@ -110,12 +110,11 @@ class IntelCore(X86Driver):
         possible = self.model.counters_for(code) & self._all_counters & (1 << FIXED_SHIFT) - 1
         return found + [index for index in range(possible.bit_length()) if possible >> index & 1]
 
-    def _group_fits(self, event: PerfEvent) -> bool:
+    def group_fits(self, event: PerfEvent) -> bool:
         if not self._constrained:
-            return super()._group_fits(event)
+            return super().group_fits(event)
         holders: dict[int, PerfEvent] = {}
-        leader = event.group_leader
-        for member in (leader, *leader.siblings.needing_counters, event):
+        for member in self.group_members(event):
             if member.driver is not self:
                 continue
             moves = placement(holders, self._counters_of, member)

@@ -146,6 +146,7 @@ class FakeCpu:
 
 class FakeArchitecture:
     perf_registers = tuple(range(33))
+    perf_vectors = 0
     perf_constants = {}
     counter_bits = 0
     hz = 1_000_000_000

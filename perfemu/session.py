@@ -27,6 +27,7 @@ from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
+from perfcore.events.probes.dynamic_events import DynamicEvents
 from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
@@ -280,7 +281,8 @@ def _drivers(
 ) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)
-    of_software = SoftwareDriver(kernel), TracepointDriver(kernel), BreakpointDriver(kernel, measures=measures)
+    tracepoints = TracepointDriver(kernel, DynamicEvents(kernel))
+    of_software = SoftwareDriver(kernel), tracepoints, BreakpointDriver(kernel, measures=measures)
     return [hardware, *of_the_machine, *software_clocks(kernel), *of_software]
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-Value = int | str | tuple[int, ...]
-"""Of a field: a number, a string, or an array's numbers."""
+Value = int | str | bytes | tuple[int | bytes, ...]
+"""Of a field: a number, a string, one as it stands in memory with its NUL (or empty: there was none), or an array."""
 
 COMM_BYTES = 16  # TASK_COMM_LEN
-_LOCATION = "__data_loc char[]"  # a string behind the fixed part: its offset, and above 16 bits its length with the NUL
+LOCATION = "__data_loc char[]"  # a string behind the fixed part: its offset, and above 16 bits its length with the NUL
 
 
 class _Type(NamedTuple):
@@ -35,8 +35,15 @@ _TYPES = {
     "pid_t": _Type("i", 4, True),
     "long": _Type("q", 8, True),
     "unsigned long": _Type("Q", 8, False),
+    "u8": _Type("B", 1, False),
+    "u16": _Type("H", 2, False),
+    "u32": _Type("I", 4, False),
     "u64": _Type("Q", 8, False),
-    _LOCATION: _Type("I", 4, False),
+    "s8": _Type("b", 1, True),
+    "s16": _Type("h", 2, True),
+    "s32": _Type("i", 4, True),
+    "s64": _Type("q", 8, True),
+    LOCATION: _Type("I", 4, False),
 }
 
 
@@ -52,11 +59,18 @@ class Field:
     def size(self) -> int:
         return _TYPES[self.type].size * (self.length or 1)
 
+    @property
+    def declared(self) -> str:
+        """In C."""
+        return f"{self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
+
+    @property
+    def signed(self) -> bool:
+        return _TYPES[self.type].signed
+
     def line(self, offset: int) -> str:
         """As tracefs has it."""
-        declared = f"{self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
-        signed = int(_TYPES[self.type].signed)
-        return f"\tfield:{declared};\toffset:{offset};\tsize:{self.size};\tsigned:{signed};\n"
+        return f"\tfield:{self.declared};\toffset:{offset};\tsize:{self.size};\tsigned:{int(self.signed)};\n"
 
 
 class FilterField(NamedTuple):
@@ -94,6 +108,7 @@ class TracepointEvent:
     name: str
     fields: tuple[Field, ...]
     print_format: str
+    packed: bool = False  # its own fields follow each other without padding
 
     @property
     def full_name(self) -> str:
@@ -103,9 +118,7 @@ class TracepointEvent:
     def filter_fields(self) -> dict[str, FilterField]:
         """By name: its own, the common ones, and what there is of all events."""
         found = {
-            field.name: FilterField(
-                field.name, field.type in ("char", _LOCATION), _TYPES[field.type].signed, 8 * field.size
-            )
+            field.name: FilterField(field.name, field.type in ("char", LOCATION), field.signed, 8 * field.size)
             for field in (*_COMMON, *self.fields)
         }
         for name in ("COMM", "comm"):
@@ -118,14 +131,14 @@ class TracepointEvent:
         """What a filter sees of an occurrence."""
         general: dict[str, Value] = {"COMM": comm, "comm": comm, "CPU": cpu, "cpu": cpu, "common_type": self.id}
         general |= {"common_flags": 0, "common_preempt_count": 0, "common_pid": tid}
-        return general | {field.name: value for field, value in zip(self.fields, values, strict=True)}
+        return general | {field.name: _seen(field, value) for field, value in zip(self.fields, values, strict=True)}
 
     @cached_property
     def _offsets(self) -> tuple[int, ...]:
         """Of the common fields and the event's own, each aligned as C does."""
         offsets, end = [], 0
         for field in (*_COMMON, *self.fields):
-            alignment = _TYPES[field.type].size
+            alignment = 1 if self.packed else _TYPES[field.type].size
             end = -(-end // alignment) * alignment
             offsets.append(end)
             end += field.size
@@ -151,16 +164,26 @@ class TracepointEvent:
         packed: list[int | bytes] = [self.id, 0, 0, tid]
         behind = b""
         for field, value in zip(self.fields, values, strict=True):
-            if not isinstance(value, str):
-                packed += (value,) if isinstance(value, int) else value
-                continue
-            data = value.encode("utf-8", "surrogateescape")
-            if field.type == _LOCATION:
-                packed.append(self._layout.size + len(behind) | len(data) + 1 << 16)
-                behind += data + b"\0"
-            else:
-                packed.append(data)
+            if isinstance(value, str):
+                value = value.encode("utf-8", "surrogateescape") + (b"\0" if field.type == LOCATION else b"")
+            for element in value if isinstance(value, tuple) else (value,):
+                if field.type == LOCATION and isinstance(element, bytes):
+                    packed.append(self._layout.size + len(behind) | len(element) << 16)
+                    behind += element
+                else:
+                    packed.append(element)
         return self._layout.pack(*packed) + behind
+
+
+def _seen(field: Field, value: Value) -> Value:
+    """A filter looks at text, and at an array as one number."""
+    if isinstance(value, bytes):
+        return value.rstrip(b"\0").decode("utf-8", "surrogateescape")
+    if not isinstance(value, tuple):
+        return value
+    bits = 8 * _TYPES[field.type].size
+    numbers = (element if isinstance(element, int) else 0 for element in value)
+    return sum((number & (1 << bits) - 1) << bits * index for index, number in enumerate(numbers))
 
 
 # include/linux/sched.h: what a state's bits mean, and the bit of a task that could have gone on (TASK_REPORT_MAX)
@@ -208,7 +231,7 @@ SCHED_PROCESS_EXEC = TracepointEvent(
     303,
     "sched",
     "sched_process_exec",
-    (Field(_LOCATION, "filename"), Field("pid_t", "pid"), Field("pid_t", "old_pid")),
+    (Field(LOCATION, "filename"), Field("pid_t", "pid"), Field("pid_t", "old_pid")),
     '"filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid',
 )
 SCHED_PROCESS_EXIT = TracepointEvent(

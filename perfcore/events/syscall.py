@@ -14,21 +14,21 @@ from emulator.linux.syscalls.table import ROWS, Address, Support, Syscall, ULong
 from emulator.linux.user_breakpoints import UserBreakpoints
 from perfcore.abi.constants import PERF_FLAG_ALL, OpenFlag
 from perfcore.events.copied_attr import copy_attr
+from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
+from perfcore.events.probes.tracefs import FileTree as ProbeFileTree
+from perfcore.events.probes.tracefs import ProbeFiles
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
-from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, Text, sysfs_files, trace_event_files
+from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, TRACEFS, Text, sysfs_files, trace_event_files
 from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
 
 
-class FileTree(Protocol):
-    def register_text(
-        self, path: str, text: str | Callable[[], str | bytes], store: Callable[[bytes], None] | None = None
-    ) -> None: ...
+class FileTree(ProbeFileTree, Protocol):
     def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
     def register_directory(self, path: str) -> None: ...
 
@@ -44,6 +44,8 @@ class HostingKernel(GuestKernel, Protocol):
 
     user_breakpoints: UserBreakpoints[Task] | None  # filled in, for ptrace
 
+    def calling(self) -> Task: ...
+
 
 def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     """Give the guests of `kernel` the subsystem `perf_events`."""
@@ -55,13 +57,16 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     isa = kernel.architecture.isa
     kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     kernel.file_tree.register_directory(FTRACE_EVENTS)
+    for driver in perf_events.drivers:
+        if isinstance(driver, TracepointDriver) and driver.probes is not None:
+            ProbeFiles(kernel.file_tree, TRACEFS, kernel.calling, driver.probes)
     for path, text in sysfs_files(perf_events.drivers):
         kernel.file_tree.register_text(path, text)
     for path, text, store in (*mux_interval_files(perf_events.drivers), *sysctl_files(isa, perf_events.settings)):
         kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of sched and system calls; no probes, cgroups, AUX, branch records"
+NOTE = "tracepoints of sched and system calls, uprobes; no kprobes, cgroups, AUX, branch records"
 
 
 class PerfEventOpen:

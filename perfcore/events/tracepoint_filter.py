@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 from fnmatch import translate
 
-from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.errors import EINVAL, ENOENT, EPERM, ESRCH, LinuxError
 from perfcore.abi.tracepoints import FilterField, TracepointEvent, Value
+from perfcore.events.c_numbers import signed, unsigned
 
 Fields = Mapping[str, Value]
 Filter = Callable[[Fields], bool]
@@ -32,6 +33,7 @@ _OPERATORS: Mapping[str, Callable[[int, int], bool]] = {  # in the order in whic
 _OF_STRINGS = ("~", "!=", "==")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?[0-9]\w*")
+_SIGNS = re.compile(r"\"[^\"]*\"|'[^']*'|[()\"']")
 _STRING = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _SPACE = re.compile(r"\s*")
 _WORD_BITS = 64
@@ -39,7 +41,7 @@ _MOST_NESTED = 100  # of parentheses; more than anybody writes, and fewer than e
 
 
 def parse_filter(text: str, event: TracepointEvent) -> Filter:
-    """Raises LinuxError with EINVAL, which says what is wrong and where."""
+    """Raises LinuxError, which says what is wrong and where. The codes are the kernel's, EINVAL for most."""
     return _Parser(text, event.filter_fields).whole()
 
 
@@ -52,10 +54,23 @@ class _Parser:
         self._nested = 0
 
     def whole(self) -> Filter:
+        self._check_closed()
         wanted = self._any()
         if self._at < len(self._text):
-            raise self._wrong("an operator && or || is expected")
+            raise self._wrong("an operator && or || is expected", EPERM)
         return wanted
+
+    def _check_closed(self) -> None:
+        """calc_stack(): before all else, and its -1, -2 and -3 reach the caller."""
+        opened = 0
+        for sign in _SIGNS.findall(self._text):
+            opened += {"(": 1, ")": -1}.get(sign, 0)
+            if opened < 0:
+                raise self._wrong("a parenthesis has not been opened", EPERM)
+            if sign in ("'", '"'):
+                raise self._wrong("a string is not closed", ESRCH)
+        if opened:
+            raise self._wrong("a parenthesis is not closed", ENOENT)
 
     def _any(self) -> Filter:
         parts = [self._all()]
@@ -82,14 +97,15 @@ class _Parser:
             raise self._wrong("too many parentheses are open")
         wanted = self._any()
         if not self._takes(")"):
-            raise self._wrong("a parenthesis is not closed")
+            raise self._wrong("an operator && or || is expected", EPERM)
         self._nested -= 1
         return wanted
 
     def _predicate(self) -> Filter:
         name = self._take(_NAME)
         if name is None:
-            raise self._wrong("the name of a field is expected")
+            operator_instead = self._text.startswith(("&", "|"), self._at)
+            raise self._wrong("the name of a field is expected", EPERM if operator_instead else EINVAL)
         field = self._fields.get(name)
         if field is None:
             raise self._wrong(f"there is no field {name!r}")
@@ -122,7 +138,7 @@ class _Parser:
             raise self._wrong(f"field {field.name} is a string")
         if sign == "~" or field.bits not in (8, 16, 32, _WORD_BITS):
             raise self._wrong(f"field {field.name} is not compared by {sign}")
-        number = _c_number(text)
+        number = signed(text) if text.startswith("-") else unsigned(text)
         limits = range(-(1 << _WORD_BITS - 1), 1 << _WORD_BITS - 1) if field.is_signed else range(1 << _WORD_BITS)
         if number is None or number not in limits:
             raise self._wrong(f"{text} is no number of field {field.name}")
@@ -154,18 +170,8 @@ class _Parser:
         assert found is not None, "any number of spaces"
         self._at = found.end()
 
-    def _wrong(self, why: str) -> LinuxError:
-        return LinuxError(EINVAL, f"filter {self._text!r}: {why}, at character {self._at + 1}")
-
-
-def _c_number(text: str) -> int | None:
-    """As kstrtoll with base 0: 0x for hexadecimal, 0 for octal digits."""
-    digits = text.removeprefix("-")
-    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits.startswith("0") else 10
-    try:
-        return int(text, base) if "_" not in text else None
-    except ValueError:
-        return None
+    def _wrong(self, why: str, code: int = EINVAL) -> LinuxError:
+        return LinuxError(code, f"filter {self._text!r}: {why}, at character {self._at + 1}")
 
 
 def _number(value: Value) -> int:

@@ -148,3 +148,36 @@ def test_the_hosts_perf_prints_tracepoints_that_it_records(debian: Debian, tmp_p
     assert written[:2] == ["echo", "syscalls:sys_enter_write:"]
     assert written[2].startswith("fd: 0x00000001, buf: 0x")
     assert written[2].endswith(f"count: {len('word') + 1:#010x}")
+
+
+PROBED = """perf probe -q -x {program} 'descend n={first}:s32'
+perf probe -q -x {program} leaf
+perf probe -q -x {program} 'descend%return $retval:s32'
+perf probe -l
+perf record -q -o theirs -e 'probe_recursion:*' {program}
+perf script -F event,trace -i theirs
+perf record -q -o filtered -e probe_recursion:descend --filter 'n > 96' {program}
+perf script -F event,trace -i filtered
+perf stat -x, -o counted -e 'probe_recursion:*' {program}
+perf probe -q -d 'probe_recursion:*'
+cat /sys/kernel/tracing/uprobe_events
+"""
+PROBES = ("descend", "descend__return", "leaf")
+MOST_NESTED = 64  # calls of which Linux hears that they return: MAX_URETPROBE_DEPTH
+
+
+def test_it_probes_functions(debian: Debian, tmp_path: Path) -> None:
+    """descend is called 101 times, with 100 to 0, and none returns before the last one is called: leaf, once."""
+    program = tmp_path / "recursion"
+    program.write_bytes((DIRECTORY / "recursion" / f"{debian.isa}.elf").read_bytes())
+    program.chmod(0o755)
+    script = PROBED.format(program=program, first={"aarch64": "%x0", "x86_64": "%di"}[debian.isa])
+    lines = debian.perfemu("run", "--env", f"HOME={tmp_path}", "--", "sh", "-c", script).splitlines()
+    defined, told = lines[:3], [line.split() for line in lines[3:]]
+    assert {line.split()[0] for line in defined} == {f"probe_recursion:{name}" for name in PROBES}
+    entered = [words[2] for words in told if words[0] == "probe_recursion:descend:"]
+    assert entered[:101] == [f"n={n}" for n in range(100, -1, -1)]
+    assert entered[101:] == ["n=100", "n=99", "n=98", "n=97"]
+    assert [words[0] for words in told].count("probe_recursion:descend__return:") == MOST_NESTED
+    counts = {name: int(count) for name, count in counted((tmp_path / "counted").read_text()).items()}
+    assert counts == dict(zip((f"probe_recursion:{name}" for name in PROBES), (101, MOST_NESTED, 1), strict=True))

@@ -176,11 +176,21 @@ class MountedTree:
         tree.add(below, FileNode(tree.volume, factory, file_mode.S_IFREG | 0o444))
 
     def register_text(
-        self, path: str, text: str | Callable[[], str | bytes], store: Callable[[bytes], None] | None = None
+        self,
+        path: str,
+        text: str | Callable[[], str | bytes],
+        store: Callable[[bytes], None] | None = None,
+        clear: Callable[[], None] | None = None,
     ) -> None:
-        """A file of /proc, /sys or /dev with a text; `store` takes what is written there."""
+        """A file of /proc, /sys or /dev with a text; `store` takes what is written there, `clear` hears of O_TRUNC."""
         tree, below = self._virtual(path)
-        tree.add_text(below, text, store)
+        tree.add_text(below, text, store, clear)
+
+    def unregister(self, path: str) -> None:
+        """What has been registered at a path, and all below it, is there no more."""
+        tree, below = self._virtual(path)
+        tree.take_away(below)
+        self.paths.forget()
 
     def register_late(self, path: str, rows: Rows) -> None:
         """A directory of /proc, /sys or /dev whose files are made when somebody first looks into it."""

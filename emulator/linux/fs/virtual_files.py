@@ -97,19 +97,29 @@ class VirtualNode(Node):
 
 
 class TextFile(VirtualNode, Regular):
-    """A file whose text is made when it is opened. `store` takes what is written into it.
+    """A file whose text is made when it is opened. `store` takes what is written, `clear` an open that truncates.
 
     The guest is root and may open it for writing even if nothing can be written: then the write fails, as in Linux.
     """
 
-    __slots__ = ("store", "text")
+    __slots__ = ("clear", "store", "text")
 
-    def __init__(self, volume: Volume, text: Text, store: Store | None = None, permissions: int = 0o444) -> None:
+    def __init__(
+        self,
+        volume: Volume,
+        text: Text,
+        store: Store | None = None,
+        permissions: int = 0o444,
+        clear: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(volume, file_mode.S_IFREG | permissions | (0o200 if store is not None else 0))
         self.text = text
         self.store = store
+        self.clear = clear
 
     def open(self, *, write: bool, truncate: bool) -> Body:
+        if truncate and self.clear is not None:
+            self.clear()
         text = self.text()
         return TextBody(self, text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
 
@@ -137,7 +147,7 @@ class TextBody(BodyOfNode):
         return len(self._data)
 
     def truncate(self, size: int) -> None:
-        """O_TRUNC on a file of /proc does nothing."""
+        """ftruncate(2) of a file of /proc does nothing."""
 
 
 class TextLink(VirtualNode, Symlink):
@@ -214,6 +224,14 @@ class VirtualDirectory(VirtualNode, Directory):
             raise LinuxError(EEXIST, f"{path} is already there")
         directory.children[name] = node
 
+    def take_away(self, path: str) -> None:
+        """What is at `path` below this directory goes, and so do directories on the way that are empty then."""
+        above, _, name = path.rpartition("/")
+        directory = self.directory(above)
+        del directory.children[name]
+        if above and not directory.children:
+            self.take_away(above)
+
     def directory(self, path: str) -> VirtualDirectory:
         """The directory at `path` below this one, made if it is missing."""
         here = self
@@ -228,11 +246,13 @@ class VirtualDirectory(VirtualNode, Directory):
             here = child
         return here
 
-    def add_text(self, path: str, text: str | Text, store: Store | None = None) -> None:
+    def add_text(
+        self, path: str, text: str | Text, store: Store | None = None, clear: Callable[[], None] | None = None
+    ) -> None:
         """A file with a fixed text or one that a function makes."""
         make = (lambda: text) if isinstance(text, str) else text
         directory = self.directory(path.rpartition("/")[0])
-        self.add(path, TextFile(directory.volume, make, store))
+        self.add(path, TextFile(directory.volume, make, store, clear=clear))
 
     def add_late(self, path: str, rows: Rows) -> None:
         """A directory whose files are those of `rows`, which is asked when somebody first looks into it."""

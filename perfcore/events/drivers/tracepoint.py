@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from emulator.cpu import Cpu, Level
-from emulator.linux.errors import EEXIST, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.cpu import Cpu
+from emulator.linux.errors import EEXIST, EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.policies import MOST_REAL_TIME_PRIORITY, REAL_TIME
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
@@ -41,6 +41,8 @@ from perfcore.events.drivers.software import count_occurrence, start_software_pe
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.probes.dynamic_events import DynamicEvents
+from perfcore.events.probes.probe_event import ProbeEvent
 from perfcore.events.tracepoint_filter import Filter, parse_filter
 
 Told = Callable[..., tuple[Value, ...]]
@@ -61,6 +63,7 @@ class _Source(NamedTuple):
     which_cpu: WhichCpu
     told: Told
     often: bool = True
+    in_kernel: bool = True
 
 
 def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
@@ -156,13 +159,25 @@ def _source_of_syscall(id: int) -> _Source:
     return _Source(lambda points: points.sys_enter, which_cpu, lambda _, number, arguments: (number, *arguments))
 
 
+def _source_of_probe(probe: ProbeEvent) -> _Source:
+    """Of one that has been defined, in a program."""
+    return _Source(
+        lambda points: probe.told,
+        lambda linux, hit, cpu, task, places: cpu,
+        lambda hit, cpu, task, places: hit.values(cpu, task, places),
+        in_kernel=False,
+    )
+
+
 class TracepointDriver(CountedAsTold):
     """PERF_TYPE_TRACEPOINT. Make it before the subsystem: a task's end is an occurrence of its own."""
 
     name = "tracepoint"
     type = int(PerfType.TRACEPOINT)
 
-    def __init__(self, kernel: Linux) -> None:
+    def __init__(self, kernel: Linux, probes: DynamicEvents | None = None) -> None:
+        """`probes`: events that are defined while the machine runs."""
+        self.probes = probes
         self._kernel = kernel
         self._isa = kernel.architecture.isa
         self._active: dict[int, list[PerfEvent]] = {}  # by config
@@ -176,10 +191,32 @@ class TracepointDriver(CountedAsTold):
 
     def event_init(self, event: PerfEvent) -> None:
         attr = event.attr
-        if attr.type != PerfType.TRACEPOINT or attr.config not in tracepoints_by_id(self._isa):
-            raise LinuxError(ENOENT, f"type {attr.type} config {attr.config} is no tracepoint")
+        probe = None if self.probes is None else self.probes.find(attr.config)
+        if attr.type != PerfType.TRACEPOINT:
+            raise LinuxError(ENOENT, f"type {attr.type} is no tracepoint's")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "tracepoints have no branch records")
+        if probe is None and attr.config not in tracepoints_by_id(self._isa):
+            raise LinuxError(EINVAL, f"config {attr.config} is no tracepoint")
+        if probe is not None:
+            self._open_probe(probe, event)
+
+    def _open_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
+        assert self.probes is not None, "the probe is one of them"
+        self.probes.open(probe, event)
+        event.destroy = lambda closed: self._close_probe(probe, closed)
+
+    def _close_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
+        assert self.probes is not None, "the probe is one of them"
+        self.probes.close(probe, event)
+        if not probe.is_busy:  # its id may be another's later
+            number = probe.described.id
+            for kept in (self._sources, self._listeners, self._active):
+                kept.pop(number, None)
+
+    def _described(self, number: int) -> TracepointEvent:
+        probe = None if self.probes is None else self.probes.find(number)
+        return tracepoints_by_id(self._isa)[number] if probe is None else probe.described
 
     def add(self, event: PerfEvent, cpu: Cpu) -> None:
         start_software_period(event)
@@ -202,9 +239,13 @@ class TracepointDriver(CountedAsTold):
     def _listener(self, number: int) -> Callable[..., None]:
         listener = self._listeners.get(number)
         if listener is None:
-            source = self._sources.setdefault(number, _source_of_syscall(number))
+            source = self._sources.get(number) or self._sources.setdefault(number, self._found_source(number))
             listener = self._listeners[number] = self._make_listener(number, source)
         return listener
+
+    def _found_source(self, number: int) -> _Source:
+        probe = None if self.probes is None else self.probes.find(number)
+        return _source_of_syscall(number) if probe is None else _source_of_probe(probe)
 
     def _make_listener(self, number: int, source: _Source) -> Callable[..., None]:
         def listen(*told: object) -> None:
@@ -214,7 +255,8 @@ class TracepointDriver(CountedAsTold):
                 return
             occurrence = None
             for event in tuple(events):
-                if event.on_cpu is not cpu or not event.counts_at(Level.KERNEL) or event.hw.stopped:
+                excluded = source.in_kernel and event.attr.exclude_kernel
+                if event.on_cpu is not cpu or excluded or event.hw.stopped:
                     continue
                 wanted = self._filters.get(event.parent or event) if self._filters else None
                 raw = b""
@@ -228,14 +270,14 @@ class TracepointDriver(CountedAsTold):
         return listen
 
     def _occurrence(self, number: int, cpu: Cpu, told: tuple[Value, ...]) -> _Occurrence:
-        described = tracepoints_by_id(self._isa)[number]
+        described = self._described(number)
         return _Occurrence(described, cpu, self._kernel.current(cpu), told[: len(described.fields)])
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         """ftrace_profile_set_filter: once, and for those that are inherited from it, too."""
         if event in self._filters:
             raise LinuxError(EEXIST, "the event has a filter")
-        self._filters[event] = parse_filter(text, tracepoints_by_id(self._isa)[event.attr.config])
+        self._filters[event] = parse_filter(text, self._described(event.attr.config))
 
 
 class _Occurrence:

@@ -1,0 +1,131 @@
+"""Probes in the guest's tracefs: where they are defined and listed, and the files of their events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
+from emulator.linux.fs.nodes import Regular
+from emulator.linux.process.task import Task
+from emulator.linux.syscalls.at import AT_FDCWD, find
+from perfcore.abi.tracepoints import TracepointEvent
+from perfcore.events.probes.dynamic_events import DynamicEvents
+from perfcore.events.probes.uprobe_definition import ProbedFile
+from perfcore.events.tracepoint_filter import parse_filter
+
+_MOST_LINE = 4095  # WRITE_BUFSIZE - 1: bytes of a definition
+NO_FILTER = "none\n"
+
+
+class FileTree(Protocol):
+    def register_text(
+        self,
+        path: str,
+        text: str | Callable[[], str | bytes],
+        store: Callable[[bytes], None] | None = None,
+        clear: Callable[[], None] | None = None,
+    ) -> None: ...
+
+    def unregister(self, path: str) -> None: ...
+
+
+def find_probed_file(task: Task, path: str) -> ProbedFile:
+    """As `task` sees it. Raises LinuxError."""
+    node = find(task, AT_FDCWD, path).node
+    if not isinstance(node, Regular):
+        raise LinuxError(EINVAL, f"{path} is not a regular file")
+    attributes = node.attributes()
+    return ProbedFile(attributes.inode, attributes.size)
+
+
+# What programs look for, to know which kinds of arguments they may ask for: perf's probe-file.c
+README = """The modelled kernel's tracefs: events for perf_event_open(2). Nothing is traced into a buffer of its own.
+
+  uprobe_events - Create/append/remove/show the user-space dynamic events
+    place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
+    fetcharg: %<register>, @<address>, @+<offset>, $stack<index>, $stack, $retval, $comm,
+              +|-[u]<offset>(<fetcharg>), \\imm-value, \\"imm-string"
+    type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring,
+          b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]
+"""
+
+
+class ProbeFiles:
+    """The files, which come and go with the events."""
+
+    def __init__(self, tree: FileTree, tracing: str, calling: Callable[[], Task], events: DynamicEvents) -> None:
+        """`tracing`: where tracefs is. `calling`: the task that makes a system call."""
+        self._tree, self._tracing, self._calling = tree, tracing, calling
+        self._events = events
+        self._shown: dict[str, None] = {}  # directories
+        for name in ("uprobe_events", "dynamic_events"):
+            tree.register_text(f"{tracing}/{name}", self._lines, self._store, self._clear)
+        tree.register_text(f"{tracing}/uprobe_profile", lambda: _text(events.profile()))
+        tree.register_text(f"{tracing}/README", README)
+
+    def _lines(self) -> str:
+        return _text(self._events.lines())
+
+    def _clear(self) -> None:
+        self._events.remove_all()
+        self._update()
+
+    def _store(self, data: bytes) -> None:
+        """trace_parse_run_command(): up to the first line that cannot be."""
+        task = self._calling()
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
+        try:
+            for line in lines:
+                if len(line) > _MOST_LINE:
+                    raise LinuxError(EINVAL, f"a definition of {len(line)} bytes: at most {_MOST_LINE}")
+                self._events.command(line, lambda path: find_probed_file(task, path))
+        finally:
+            self._update()
+
+    def _update(self) -> None:
+        """Show the events that there are."""
+        there: dict[str, TracepointEvent] = {}
+        for group, events in self._events.groups().items():
+            for name, event in events.items():
+                there[f"{self._tracing}/events/{group}/{name}"] = event.described
+        for directory in [directory for directory in self._shown if directory not in there]:
+            del self._shown[directory]
+            self._tree.unregister(directory)
+        for directory, described in there.items():
+            if directory not in self._shown:
+                self._shown[directory] = None
+                self._show(directory, described)
+
+    def _show(self, directory: str, event: TracepointEvent) -> None:
+        register = self._tree.register_text
+        register(f"{directory}/id", f"{event.id}\n")
+        register(f"{directory}/format", event.text)
+        register(f"{directory}/enable", "0\n", _enable)
+        filter = _Filter(event)
+        register(f"{directory}/filter", lambda: filter.text, filter.store)
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _enable(data: bytes) -> None:
+    if data.strip(b" \n\0") != b"0":
+        raise LinuxError(EOPNOTSUPP, "there is no buffer to trace into: open the event by perf_event_open")
+
+
+class _Filter:
+    """That of the buffer into which nothing is traced; perf's events have their own."""
+
+    def __init__(self, event: TracepointEvent) -> None:
+        self._event = event
+        self.text = NO_FILTER
+
+    def store(self, data: bytes) -> None:
+        text = data.decode("utf-8", "surrogateescape").strip(" \n\0")
+        if text == "0":
+            self.text = NO_FILTER
+            return
+        parse_filter(text, self._event)
+        self.text = f"{text}\n"

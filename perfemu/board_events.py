@@ -15,6 +15,7 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch import architecture
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 from emulator.machine import Hardware
@@ -72,6 +73,7 @@ class BoardKernel:
     observers: Observers
     threads: Threads
     knows_frames: Callable[[], bool]  # whether the guest's kernel keeps frame pointers
+    no_cgroup: Cgroup = field(default_factory=lambda: Cgroup("", None, 0))  # they are the guest's kernel's
     tracepoints: Tracepoints = field(default_factory=Tracepoints)
 
     @property
@@ -88,6 +90,9 @@ class BoardKernel:
 
     def current(self, cpu: Cpu) -> Task | None:
         return None
+
+    def cgroup(self, cpu: Cpu) -> Cgroup:
+        return self.no_cgroup
 
     def add_timer(self, cycle: int, callback: Callable[[], None], cpu: Cpu | None = None) -> Timer:
         return self.observers.at_cycle((cpu or self.executing_cpu).number, cycle, callback)

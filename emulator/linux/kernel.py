@@ -10,6 +10,8 @@ from emulator.arch.processor import Processor
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu, ExceptionKind, ExitReason, TrapKind
 from emulator.linux.arch import architecture
+from emulator.linux.cgroup import cgroupfs
+from emulator.linux.cgroup.cgroups import Cgroup, Cgroups
 from emulator.linux.configuration import LinuxConfig
 from emulator.linux.debug_registers import DebugRegisters
 from emulator.linux.errors import LinuxError
@@ -95,6 +97,7 @@ class Kernel:
             config=config,
             memory_limit_bytes=min(MEMORY_LIMIT_BYTES, memory.size_bytes // 2),
         )
+        self.cgroups = Cgroups(self.file_tree.superblock.inodes.new)
         self.lifecycle = Lifecycle(self, loader, config.most_tasks)
         self.syscalls = SyscallEntry(self, table.by_number(table.load(), machine.isa))
         for cpu in cpus:
@@ -103,6 +106,7 @@ class Kernel:
         self.file_tree.console.attach(self.terminals, self.scheduler)
         procfs.install(self)
         sysfs.install(self)
+        cgroupfs.install(self)
 
     # ---- what other rooms attach
 
@@ -151,6 +155,11 @@ class Kernel:
         """pid and tid of the task of that CPU; 0, 0 while it idles."""
         task = self.dispatcher.current(cpu)
         return (0, 0) if task is None else (task.pid, task.tid)
+
+    def cgroup(self, cpu: Cpu) -> Cgroup:
+        """That of the task of that CPU; the root's while it idles."""
+        task = self.dispatcher.current(cpu)
+        return self.cgroups.root if task is None else task.cgroup
 
     def running(self, cpu: Cpu) -> Task:
         """... when it cannot idle, because it has just executed."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Generic, ParamSpec
 
 from emulator.cpu import Cpu
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SignalInfo
@@ -80,6 +81,10 @@ class Tracepoints:
         """(task that is to get it, signal); whatever becomes of it"""
         self.signal_deliver: Tracepoint[[Task, SignalInfo]] = Tracepoint()
         """(task, signal that is acted on now, by a handler or by default)"""
+        self.cgroup_mkdir: Tracepoint[[Task, Cgroup]] = Tracepoint()
+        """(who makes it, the new one)"""
+        self.cgroup_attach_task: Tracepoint[[Task]] = Tracepoint()
+        """(task that is in another one now)"""
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
         """(task, number, six arguments)"""
         self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()

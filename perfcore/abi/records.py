@@ -209,6 +209,15 @@ class SwitchCpuWide(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Cgroup(Record):
+    """A new control group: the number by which samples name it, and its path in the hierarchy."""
+
+    TYPE = RecordType.CGROUP
+    id: U64
+    path: Text
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown(Record):
     """A record whose type has no class here: its bytes without header and trailer."""
 
@@ -235,6 +244,7 @@ RECORDS: tuple[type[Record], ...] = (
     ItraceStart,
     Switch,
     SwitchCpuWide,
+    Cgroup,
 )
 
 

@@ -8,6 +8,8 @@ from typing import Protocol
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task
+from perfcore.events.context_time import ContextTime
+from perfcore.events.cpu_cgroups import CpuCgroups
 from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.pmu_context import Driver, PmuContext
 from perfcore.events.siblings import Siblings
@@ -31,8 +33,10 @@ class _OnCpu(Protocol):
 class PerfEventContext:
     """All events of one task (`task`), or of one CPU. Its time runs while it is on a CPU."""
 
-    def __init__(self, clock: Clock, task: Task | None = None) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, task: Task | None = None, cgroups: CpuCgroups | None = None) -> None:
+        """`cgroups`: of a CPU's context, whose events may be those of control groups."""
+        self._time = ContextTime(clock)
+        self._cgroups = cgroups
         self.task = task  # that it counts now: equal contexts change places
         self._generation = 0  # counts changes
         self._clone_of: tuple[PerfEventContext, int] | None = None  # as it was in that generation
@@ -41,8 +45,6 @@ class PerfEventContext:
         self.events: dict[PerfEvent, None] = {}  # all, in order of opening
         self.mapped_events: dict[PerfEvent, None] = {}  # those whose page a guest has mapped
         self.running_on: _OnCpu | None = None
-        self._time = 0
-        self._since = 0  # by the clock of the CPU that it is on
 
     def changed(self) -> None:
         """It is no longer like any other one."""
@@ -69,21 +71,21 @@ class PerfEventContext:
         )
 
     def time(self) -> int:
-        if self.running_on is None:
-            return self._time
-        return self._time + self._clock.at(self.running_on.cpu.core.cycles) - self._since
+        return self._time.now()
 
     def start_time(self, cpu: _OnCpu) -> None:
-        self._since = self._clock.at(cpu.cpu.core.cycles)
+        self._time.start(cpu.cpu)
         self.running_on = cpu
 
     def stop_time(self) -> None:
-        self._time = self.time()
+        self._time.stop()
         self.running_on = None
 
-    def running_since_boot(self) -> int | None:
-        """CLOCK_MONOTONIC of the CPU that it is on."""
-        return None if self.running_on is None else self._clock.monotonic_at(self.running_on.cpu.core.cycles)
+    def _time_of(self, event: PerfEvent) -> ContextTime:
+        if event.cgroup is None:
+            return self._time
+        assert self._cgroups is not None, "events of control groups are a CPU's"
+        return self._cgroups.take_in(event.cgroup)
 
     @property
     def groups(self) -> Iterator[PerfEvent]:
@@ -97,7 +99,7 @@ class PerfEventContext:
         """Take in a new event and, if it is enabled, put it on its PMU (perf_install_in_context)."""
         event.context = self
         self.changed()
-        event.joined()
+        event.joined(self._time_of(event))
         self.events[event] = None
         if event.is_leader:
             self._lead(event, self._pmu(None if event.driver.is_software else event.driver))
@@ -168,6 +170,8 @@ class PerfEventContext:
         if self.running_on is not None:
             self.running_on.event_sched_out(event)
         del self.events[event]
+        if event.cgroup is not None and self._cgroups is not None:
+            self._cgroups.let_go(event.cgroup)
         if not event.is_leader:
             event.group_leader.siblings.remove(event)
             event.group_leader = event

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Cpu
+from emulator.linux.cgroup.cgroups import Cgroup
 from perfcore.events.context import PerfEventContext
+from perfcore.events.cpu_cgroups import CpuCgroups
 from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.pmu_context import CpuPmuContext, Driver, PmuContext
@@ -23,7 +25,8 @@ class CpuContext:
         self.cpu = cpu
         self._kernel = kernel
         self._want_tick = want_tick
-        self.own = PerfEventContext(kernel.clock)
+        self.cgroups = CpuCgroups(kernel.clock, cpu, lambda: kernel.cgroup(cpu))
+        self.own = PerfEventContext(kernel.clock, cgroups=self.cgroups)
         self.own.start_time(self)
         self.of_task: PerfEventContext | None = None
         self._pmus: dict[Driver, CpuPmuContext] = {}
@@ -92,7 +95,11 @@ class CpuContext:
     # the groups of one context on one PMU
 
     def _waits(self, leader: PerfEvent) -> bool:
-        return leader.state == EventState.INACTIVE and leader.cpu in (-1, self.cpu.number)
+        return (
+            leader.state == EventState.INACTIVE
+            and leader.cpu in (-1, self.cpu.number)
+            and (leader.cgroup is None or self.cgroups.matches(leader))
+        )
 
     def _can_go(self, pmu: PmuContext, leader: PerfEvent) -> bool:
         """group_can_go_on: exclusive groups have a PMU alone."""
@@ -217,6 +224,20 @@ class CpuContext:
         context.stop_time()
         self.of_task = None
         self._show_mapped(context, {})
+
+    def cgroup_switch(self, cgroup: Cgroup) -> None:
+        """perf_cgroup_switch(): a task of another group has the CPU. Of PMUs that count groups all goes on anew."""
+        if self.cgroups.current in (None, cgroup):
+            return
+        pmus = [pmu for pmu in self.own.pmus.values() if pmu.cgroup_groups]
+        for pmu in pmus:
+            self._pinned_out(pmu)
+            self._flexible_out(pmu)
+        self.cgroups.enter(cgroup)
+        for pmu in pmus:
+            self._pinned_in(pmu)
+        for pmu in pmus:
+            self._flexible_in(pmu)
 
     def _show_mapped(self, context: PerfEventContext, readable: dict[PerfEvent, None]) -> None:
         """The context comes or goes: the times in its events' pages run or stand, and what user space may read."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 
 from emulator.cpu import Cpu, Level
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.events.context_time import ContextTime
 from perfcore.events.event_context import EventContext
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
@@ -59,6 +61,7 @@ class PerfEvent:
         self.settings = settings
         self.cpu = cpu  # the only CPU where it counts, -1 for all
         self.target = target  # the task for which it was opened, whatever task its context counts now; None: a CPU's
+        self.cgroup: Cgroup | None = None  # whose tasks alone count, of all that its CPU does
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self
@@ -85,6 +88,7 @@ class PerfEvent:
         self._enabled_ns = 0
         self._running_ns = 0
         self._stamp = 0
+        self._time: ContextTime
         self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
         self.driver: PmuDriver[PerfEvent]
         self.context: EventContext[PerfEvent]
@@ -136,9 +140,10 @@ class PerfEvent:
 
     # states and times; kernel/events/core.c, perf_event_set_state and around
 
-    def joined(self) -> None:
-        """The event's context is set: its times begin."""
-        self._stamp = self.context.time()
+    def joined(self, time: ContextTime) -> None:
+        """The event's context is set: its times begin, and run by `time`."""
+        self._time = time
+        self._stamp = time.now()
 
     def _effective_state(self) -> EventState:
         """Siblings of a leader that is off do not age."""
@@ -146,7 +151,7 @@ class PerfEvent:
         return leader if leader <= EventState.OFF else self.state
 
     def update_times(self) -> None:
-        now = self.context.time()
+        now = self._time.now()
         delta = now - self._stamp
         self._stamp = now
         state = self._effective_state()
@@ -327,7 +332,7 @@ class PerfEvent:
             self.update_times()
             active = self.state == EventState.ACTIVE
             index = self.hw.user_index if active else 0
-            now = self.context.running_since_boot()
+            now = self._time.running_since_boot()
             self.user_page.update(
                 index=index,
                 offset=self.counted + self.child_count - (self.hw.signed_prev_count() if index else 0),

@@ -21,9 +21,6 @@ class EventContext(Protocol[Event]):
     def enabled(self, event: Event) -> None:
         """`event` has become INACTIVE: put it on its PMU if it can go."""
 
-    def running_since_boot(self) -> int | None:
-        """CLOCK_MONOTONIC of the CPU that the context is on; None if it is on none."""
-
     def mapped(self, event: Event) -> None:
         """A guest has mapped the event's page."""
 

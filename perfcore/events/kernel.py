@@ -8,6 +8,7 @@ from typing import Protocol
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoints
 
@@ -44,6 +45,9 @@ class Linux(Protocol):
 
     def current(self, cpu: Cpu) -> Task | None:
         """The task that runs on `cpu`."""
+
+    def cgroup(self, cpu: Cpu) -> Cgroup:
+        """The control group of what runs on `cpu`; the idle task is the root's."""
 
     def thread(self, cpu: Cpu) -> tuple[int, int]:
         """pid and tid of what runs on `cpu`; 0, 0 is the idle task."""

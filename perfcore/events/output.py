@@ -194,6 +194,15 @@ def _prepare_intr_regs(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _prepare_cgroup(event: SampledEvent, kernel: Linux) -> Prepare:
+    cgroup = kernel.cgroup
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.cgroup = cgroup(cpu).id
+
+    return prepare
+
+
 def _prepare_user_stack(event: SampledEvent, kernel: Linux) -> Prepare:
     """sample_stack_user bytes from the stack pointer; zeros where the stack ends, whose size is dyn_size."""
     size = event.attr.sample_stack_user
@@ -233,6 +242,7 @@ PREPARATIONS = (
     Preparation(SampleType.REGS_USER, _prepare_user_regs),
     Preparation(SampleType.REGS_INTR, _prepare_intr_regs),
     Preparation(SampleType.STACK_USER, _prepare_user_stack),
+    Preparation(SampleType.CGROUP, _prepare_cgroup),
 )
 SAMPLE_ID_PREPARATIONS = PREPARATIONS[:3]
 

@@ -29,6 +29,7 @@ class PmuContext:
     flexible: Groups = field(default_factory=dict)
     pinned_active: Groups = field(default_factory=dict)  # in the order in which they went on
     flexible_active: Groups = field(default_factory=dict)
+    cgroup_groups: int = 0  # those of control groups
     rotate_necessary: bool = False  # a flexible one did not fit
 
     def like(self, leader: PerfEvent) -> Groups:
@@ -40,9 +41,11 @@ class PmuContext:
     def add(self, leader: PerfEvent) -> None:
         """Behind all others (perf_event_groups_insert)."""
         self.like(leader)[leader] = None
+        self.cgroup_groups += leader.cgroup is not None
 
     def remove(self, leader: PerfEvent) -> None:
         del self.like(leader)[leader]
+        self.cgroup_groups -= leader.cgroup is not None
         self.active_like(leader).pop(leader, None)
 
     def rotate(self, leader: PerfEvent) -> None:

@@ -18,6 +18,7 @@ class PmuDriver(Protocol[Event]):
     is_software: bool  # its events always fit, and may join any group
     mux_interval_ns: int  # how long groups count that take turns: perf_event_mux_interval_ms
     is_called_by_no_nmi: bool  # PERF_PMU_CAP_NO_NMI: its records may have any clock
+    counts_tasks: bool  # it has events of single tasks and cgroups, not of whole CPUs alone
     is_hardware: bool  # its overflows come as interrupts, with the instruction known
 
     def event_init(self, event: Event) -> None:

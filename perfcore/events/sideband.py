@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from emulator.cpu import Cpu
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.mm.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
+from perfcore.abi.records import Cgroup as CgroupRecord
 from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, SwitchCpuWide
 from perfcore.events.event import EventState, PerfEvent
 
@@ -55,6 +57,10 @@ class Sideband:
         misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
         for event in self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data):
             self._write(event, _mmap_record(event.attr, task, mapping), misc, task.cpu)
+
+    def cgroup(self, task: Task, cgroup: Cgroup) -> None:
+        for event in self._listeners(task, lambda attr: attr.cgroup):
+            self._write(event, CgroupRecord(cgroup.id, cgroup.path), 0, task.cpu)
 
     def switch(self, task: Task, cpu: Cpu, out: bool) -> None:
         for event in self._listeners(task, lambda attr: attr.context_switch):

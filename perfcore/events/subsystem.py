@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu
-from emulator.linux.errors import E2BIG, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.cgroup.cgroups import Cgroup
+from emulator.linux.errors import EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
-from perfcore.abi.read_format import encode_read, read_size
+from perfcore.abi.read_format import encode_read
 from perfcore.events.checks import (
     check_attr,
     check_callchain,
@@ -25,6 +26,7 @@ from perfcore.events.clocks import clock_of
 from perfcore.events.context import PerfEventContext
 from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.grouping import check_group, check_output, check_size
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, sampled_registers
 from perfcore.events.pmu_driver import PmuDriver
@@ -32,8 +34,6 @@ from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
-
-READ_SIZE_LIMIT = 16 * 1024  # bytes of a group's reading, perf_event_validate_size
 
 
 class PerfEvents:
@@ -48,7 +48,7 @@ class PerfEvents:
         sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
         self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
         self._next_id = 1
-        self._hears_switches = self._tells_switches = False
+        self._hears_switches = self._hears_moves = self._tells_switches = False
         self._tick = Tick(kernel)
         self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
@@ -60,6 +60,7 @@ class PerfEvents:
         tracepoints.task_exec.subscribe(self._task_exec)
         tracepoints.task_comm.subscribe(self._sideband.comm)
         tracepoints.mmap.subscribe(self._sideband.mmap)
+        tracepoints.cgroup_mkdir.subscribe(self._sideband.cgroup)
 
     def count_within(self, regions: Regions) -> None:
         """Events of tasks count inside these alone: elsewhere, as if on no CPU. Before any is open."""
@@ -77,14 +78,16 @@ class PerfEvents:
         group: PerfEvent | None = None,
         flags: int = 0,
         owner: Task | None = None,
+        cgroup: Cgroup | None = None,
     ) -> PerfEvent:
         """perf_event_open for `task` (None: all tasks of `cpu`). `attr` is copied. Raises LinuxError as Linux fails.
 
-        `owner` is the guest's task that asks; None is the tool, who may do everything.
+        With `cgroup`, all of `cpu` that are in that group or below it. `owner` is the guest's task that asks; None is
+        the tool, who may do everything.
         """
         attr = attr.copy()
-        self.check(attr, flags, owner)
-        return self.create(attr, task, cpu, group, flags, owner)
+        self.check(attr, owner)
+        return self.create(attr, task, cpu, group, flags, owner, None if cgroup is None else lambda: cgroup)
 
     def open_in_kernel(self, attr: PerfEventAttr, task: Task, handler: Callable[[Cpu], None]) -> PerfEvent:
         """perf_event_create_kernel_counter(): of one task; `handler` hears of each overflow. LinuxError."""
@@ -96,23 +99,28 @@ class PerfEvents:
             event.enable()
         return event
 
-    def check(self, attr: PerfEventAttr, flags: int, owner: Task | None) -> None:
+    def check(self, attr: PerfEventAttr, owner: Task | None) -> None:
         """What Linux checks before it looks at descriptors and tasks."""
         self.check_copied(attr)
         if owner is not None:
             check_permission(attr, self.settings)
         check_rate(attr, self.settings)
-        if flags & OpenFlag.PID_CGROUP:
-            raise LinuxError(EINVAL, "PERF_FLAG_PID_CGROUP: control groups are not modelled")
 
     def check_copied(self, attr: PerfEventAttr) -> None:
         """The rules of perf_copy_attr()."""
         check_attr(attr, self.settings, self._registers)
 
     def create(
-        self, attr: PerfEventAttr, task: Task | None, cpu: int, group: PerfEvent | None, flags: int, owner: Task | None
+        self,
+        attr: PerfEventAttr,
+        task: Task | None,
+        cpu: int,
+        group: PerfEvent | None,
+        flags: int,
+        owner: Task | None,
+        connect: Callable[[], Cgroup] | None = None,
     ) -> PerfEvent:
-        """The rest of perf_event_open, after `check`. Takes `attr` over."""
+        """The rest of perf_event_open, after `check`. Takes `attr` over. `connect` finds the control group to count."""
         output_to = group if flags & OpenFlag.FD_OUTPUT else None
         if flags & OpenFlag.FD_NO_GROUP:
             group = None
@@ -120,7 +128,7 @@ class PerfEvents:
             raise LinuxError(EINVAL, "inherit must be as the group leader's")
         if cpu not in self._cpus and (task is None or cpu != -1):
             raise LinuxError(EINVAL, f"cpu {cpu}: there are {sorted(self._cpus)}, or -1 with a task")
-        event = self._allocate(attr, cpu, owner, group, task)
+        event = self._allocate(attr, cpu, owner, group, task, connect=connect)
         try:
             self._install(event, task, group, output_to)
         except LinuxError:
@@ -138,10 +146,10 @@ class PerfEvents:
             raise LinuxError(ENODEV, f"task {task.tid} has ended")
         context = self._cpus[event.cpu].own if task is None else self._context(task)
         if group is not None:
-            self._check_group(event, group, context)
+            check_group(event, group, context)
         if output_to is not None:
             self.set_output(event, output_to, context)
-        self._check_size(event, group)
+        check_size(event, group)
         event.output = EventOutput(event, self.kernel, event.driver.is_hardware)
         event.rate.on_throttled = self._tick.want
         context.add(event)
@@ -154,6 +162,7 @@ class PerfEvents:
         group: PerfEvent | None,
         target: Task | None,
         parent: PerfEvent | None = None,
+        connect: Callable[[], Cgroup] | None = None,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
         if attr.sigtrap and target is None:
@@ -179,6 +188,8 @@ class PerfEvents:
         )
         event.driver = self._driver_of(event)
         try:
+            if connect is not None:
+                self._connect(event, connect, group)
             check_vectors(attr, self._vectors)
             check_callchain(attr, self.settings)
             if attr.use_clockid:
@@ -193,6 +204,17 @@ class PerfEvents:
             self.kernel.tracepoints.sched_in.subscribe(self._sched_in)
             self.kernel.tracepoints.sched_out.subscribe(self._sched_out)
         return event
+
+    def _connect(self, event: PerfEvent, connect: Callable[[], Cgroup], group: PerfEvent | None) -> None:
+        """perf_cgroup_connect()."""
+        if not event.driver.counts_tasks:
+            raise LinuxError(EINVAL, f"{event.driver.name} cannot tell tasks apart, nor their control groups")
+        event.cgroup = connect()
+        if group is not None and group.cgroup is not event.cgroup:
+            raise LinuxError(EINVAL, "the group leader counts another control group")
+        if not self._hears_moves:
+            self._hears_moves = True
+            self.kernel.tracepoints.cgroup_attach_task.subscribe(self._cgroup_moved)
 
     def _driver_of(self, event: PerfEvent) -> PmuDriver[PerfEvent]:
         """perf_init_event: the first driver that does not say ENOENT."""
@@ -209,47 +231,12 @@ class PerfEvents:
             return driver
         raise LinuxError(ENOENT, why)
 
-    def _check_group(self, event: PerfEvent, leader: PerfEvent, context: PerfEventContext) -> None:
-        if not leader.is_leader:
-            raise LinuxError(EINVAL, "group_fd is not a group leader")
-        if leader.clock_id != event.clock_id:
-            raise LinuxError(EINVAL, f"use_clockid: {event.clock_name}, where the group leader has {leader.clock_name}")
-        if leader.cpu != event.cpu:
-            raise LinuxError(EINVAL, f"cpu {event.cpu} is not the group leader's ({leader.cpu})")
-        if leader.context is not context:
-            raise LinuxError(EINVAL, "the group leader counts another task")
-        if event.attr.exclusive or event.attr.pinned:
-            raise LinuxError(EINVAL, "only a group leader can be exclusive or pinned")
-        members = (leader, *leader.siblings.needing_counters, event)
-        drivers = {member.driver.name for member in members if not member.driver.is_software}
-        if len(drivers) > 1:
-            raise LinuxError(EINVAL, f"a group has one hardware PMU, not {', '.join(sorted(drivers))}")
-
-    def _check_size(self, event: PerfEvent, leader: PerfEvent | None) -> None:
-        members, formats = 1, {event.attr.read_format}
-        if leader is not None:
-            members = 2 + len(leader.siblings)
-            formats |= {leader.attr.read_format} | leader.siblings.read_formats
-        for read_format in formats:
-            if read_size(read_format, members) >= READ_SIZE_LIMIT:
-                raise LinuxError(E2BIG, f"a reading of {members} events has {READ_SIZE_LIMIT} bytes or more")
-
     def set_output(self, event: PerfEvent, to: PerfEvent | None, context: PerfEventContext | None = None) -> None:
         """PERF_EVENT_IOC_SET_OUTPUT: the records of `event` go to the buffer of `to`; None: nowhere."""
         if to is None:
             event.attach_buffer(None)
             return
-        context = context or self._context_of(event)
-        if to is event or to.cpu != event.cpu or (to.cpu == -1 and to.context is not context):
-            raise LinuxError(EINVAL, "the buffer must be another event's of the same CPU, or of the same task")
-        if to.clock_id != event.clock_id:
-            raise LinuxError(EINVAL, f"the buffer's event has {to.clock_name}, this one {event.clock_name}")
-        if to.attr.write_backward != event.attr.write_backward:
-            raise LinuxError(EINVAL, "write_backward: one buffer is written in one direction")
-        if event.user_page is not None:
-            raise LinuxError(EINVAL, "the event's own buffer is mapped")
-        if to.ring_buffer is None:
-            raise LinuxError(EINVAL, "the other event has no buffer")
+        check_output(event, to, context or self._context_of(event))
         event.attach_buffer(to.ring_buffer)
 
     # contexts
@@ -284,7 +271,7 @@ class PerfEvents:
     def _events_of(self, task: Task) -> Iterator[PerfEvent]:
         """The events that hear of what `task` does: its own and its CPU's."""
         cpu = task.cpu.number
-        yield from self._cpus[cpu].own.events
+        yield from filter(self._cpus[cpu].cgroups.matches, self._cpus[cpu].own.events)
         context = self._contexts.get(task)
         if context is not None:
             for event in context.events:
@@ -302,12 +289,24 @@ class PerfEvents:
         context = self._contexts.get(task)
         if context is not None and context.running_on is None and self._counts(task):
             self._cpus[cpu.number].task_in(context)
+        if self._hears_moves:
+            self._cpus[cpu.number].cgroup_switch(task.cgroup)
         if self._tells_switches:
             self._sideband.switch(task, cpu, out=False)
 
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
         if self._tells_switches:
             self._sideband.switch(task, cpu, out=True)
+        self._context_out(task, following)
+        if self._hears_moves:
+            self._cpus[cpu.number].cgroup_switch(task.cgroup.root if following is None else following.cgroup)
+
+    def _cgroup_moved(self, task: Task) -> None:
+        """__perf_cgroup_move()."""
+        if self.kernel.current(task.cpu) is task:
+            self._cpus[task.cpu.number].cgroup_switch(task.cgroup)
+
+    def _context_out(self, task: Task, following: Task | None) -> None:
         context = self._contexts.get(task)
         if context is None or context.running_on is None:
             return

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from emulator.linux.errors import EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.cgroup.cgroupfs import opened_group
+from emulator.linux.cgroup.cgroups import Cgroup
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.fs.open_files import PathFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.entry import SyscallEntry
@@ -66,7 +69,7 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of sched and system calls, uprobes; no kprobes, cgroups, AUX, branch records"
+NOTE = "tracepoints of sched and system calls, uprobes; no kprobes, AUX, branch records"
 
 
 class PerfEventOpen:
@@ -80,14 +83,18 @@ class PerfEventOpen:
         if flags & ~PERF_FLAG_ALL:
             raise LinuxError(EINVAL, f"perf_event_open flags {flags:#x}")
         wanted = copy_attr(task, attr)
-        self._perf_events.check(wanted, flags, task)
+        self._perf_events.check(wanted, task)
+        of_cgroup = bool(flags & OpenFlag.PID_CGROUP)
+        if of_cgroup and -1 in (pid, cpu):
+            raise LinuxError(EINVAL, "PERF_FLAG_PID_CGROUP: pid is a cgroup's directory, on one CPU")
         files = task.files
         if files.in_use >= files.limit:
             raise LinuxError(EMFILE, f"there are {files.limit} descriptors, and all are in use")
         group = None if group_fd == -1 else group_file(task, group_fd)
-        target = None if pid == -1 else self._target(task, pid)
+        target = None if pid == -1 or of_cgroup else self._target(task, pid)
         leader = None if group is None else group.event
-        event = self._perf_events.create(wanted, target, cpu, leader, flags, task)
+        connect = partial(_cgroup, task, pid) if of_cgroup else None
+        event = self._perf_events.create(wanted, target, cpu, leader, flags, task, connect)
         file = PerfEventFile(self._perf_events, self._kernel, event, task)
         if group is not None and flags & OpenFlag.FD_OUTPUT:
             file.share_output(group)
@@ -101,6 +108,14 @@ class PerfEventOpen:
         if target is None or target.exit_code is not None:
             raise LinuxError(ESRCH, f"there is no task {pid}")
         return target
+
+
+def _cgroup(task: Task, descriptor: int) -> Cgroup:
+    """That whose directory is open, to be read."""
+    file = task.files.get(descriptor)
+    if isinstance(file, PathFile):
+        raise LinuxError(EBADF, f"descriptor {descriptor} was opened with O_PATH")
+    return opened_group(file).group
 
 
 def _with_perf_events(row: Syscall | None, perf_events: PerfEvents) -> Syscall:

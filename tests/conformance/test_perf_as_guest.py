@@ -103,6 +103,29 @@ def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) ->
     assert any("quicksort" in line for line in reports[0])
 
 
+def test_it_counts_control_groups(debian: Debian, tmp_path: Path) -> None:
+    """What runs in a group counts there and in those above it, and samples name it."""
+    groups = "/sys/fs/cgroup/a /sys/fs/cgroup/a/b /sys/fs/cgroup/c"
+    program = DIRECTORY / "sort" / f"{debian.isa}.elf"
+    moved = f"sh -c 'echo 0 > /sys/fs/cgroup/a/b/cgroup.procs && exec {program}'"
+    counting = "perf stat -a -x, -o theirs -e instructions:u,cgroup-switches --for-each-cgroup a,a/b,c"
+    recording = f"perf record -o recorded --all-cgroups -e instructions:u -c {PERIOD}"
+    script = f"mkdir {groups} && {counting} -- {moved} && {recording} -- {moved}"
+    debian.perfemu("run", "--", "sh", "-c", script, says="perf record: Captured and")
+    lines = [line.split(",") for line in (tmp_path / "theirs").read_text().splitlines() if "," in line]
+    counts = {(event, group): count for count, _, event, group, *_ in lines}
+    assert counts["instructions:u", "a"] == counts["instructions:u", "a/b"]
+    assert int(counts["instructions:u", "a"]) > guest("sort", debian.isa).counts["INST_RETIRED"]  # and sh until execve
+    assert counts["cgroup-switches", "a"] == "1"  # it has moved on its CPU, which switches when it has ended
+    assert counts["instructions:u", "c"] == "<not counted>"
+    lines = RealPerf(tmp_path).report(tmp_path / "recorded", "-F", "sample,comm", "-s", "cgroup")
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    inside = {comm: int(samples) for samples, comm, group in rows if group == "/a/b"}
+    assert inside.pop(f"{debian.isa}.elf") > 100
+    assert set(inside) <= {"sh"}
+    assert {group for _, _, group in rows} == {"/", "/a/b"}
+
+
 def test_it_counts_and_samples_by_loongarchs_monitors(debian: Debian, tmp_path: Path) -> None:
     """Raw events are LoongArch's then, 2 its branches; how many, and where, is what the core's own PMU says, too."""
     program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")

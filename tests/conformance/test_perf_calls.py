@@ -137,6 +137,23 @@ def modelled(core: str, guest: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+MOUNT_CGROUPS = """mkdir /groups
+mount -t cgroup2 none /groups
+echo +pids > /groups/cgroup.subtree_control
+echo -pids > /groups/cgroup.subtree_control
+"""
+"""perf's controller is there when first any other has been enabled."""
+
+
+def test_control_groups_are_a_real_kernels(tmp_path: Path) -> None:
+    """Their files, and their events: errors, and counts of user instructions to the digit."""
+    guest = build(PROGRAMS / "cgroups.c", "aarch64", tmp_path / "cgroups", "-w")
+    files = [program("cgroups", guest.read_bytes())]
+    real = Board(release=TRIXIE).run(f"{MOUNT_CGROUPS}/cgroups /groups\n", tmp_path, files)
+    assert len(real) > 130
+    assert modelled("ideal", guest, "/sys/fs/cgroup") == real
+
+
 SEEDS = 12
 LOOK = 10  # turns that are compared; the real kernel is at another place in them when it is asked
 

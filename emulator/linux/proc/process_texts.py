@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.linux.errors import LinuxError
-from emulator.linux.fs.nodes import DEV_DEVICE, HOST_DEVICE, MEMORY_DEVICE, PROC_DEVICE, SYS_DEVICE, TRACE_DEVICE
+from emulator.linux.fs.nodes import (
+    CGROUP_DEVICE,
+    DEV_DEVICE,
+    HOST_DEVICE,
+    MEMORY_DEVICE,
+    PROC_DEVICE,
+    SYS_DEVICE,
+    TRACE_DEVICE,
+)
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.linux.proc import memory_texts
 from emulator.linux.proc.memory_texts import KIB
@@ -179,11 +187,13 @@ MOUNTS = (  # device, source, place, type, options
     (HOST_DEVICE, "/dev/root", "/", "ext4", "rw,relatime"),
     (PROC_DEVICE, "proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
     (SYS_DEVICE, "sysfs", "/sys", "sysfs", "rw,nosuid,nodev,noexec,relatime"),
+    (CGROUP_DEVICE, "cgroup2", "/sys/fs/cgroup", "cgroup2", "rw,nosuid,nodev,noexec,relatime"),
     (TRACE_DEVICE, "tracefs", "/sys/kernel/tracing", "tracefs", "rw,nosuid,nodev,noexec,relatime"),
     (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
     (MEMORY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
 )
 FIRST_MOUNT = 20  # mount IDs count from here; the root's comes first
+MOUNT_NUMBERS = {place: number for number, (_, _, place, _, _) in enumerate(MOUNTS, FIRST_MOUNT)}
 
 
 def mounts(task: Task) -> str:
@@ -193,7 +203,7 @@ def mounts(task: Task) -> str:
 def mountinfo(task: Task) -> str:
     """proc(5): ID, parent's ID, device, root, mount point, options, type, source, options of the file system."""
     lines = []
-    numbers = {place: number for number, (_, _, place, _, _) in enumerate(MOUNTS, FIRST_MOUNT)}
+    numbers = MOUNT_NUMBERS
     for (major, minor), source, place, kind, options in MOUNTS:
         number = numbers[place]
         parent = max((numbers[other] for other in numbers if place.startswith(f"{other}/")), default=FIRST_MOUNT)
@@ -202,11 +212,16 @@ def mountinfo(task: Task) -> str:
     return "".join(lines)
 
 
+def cgroup(task: Task) -> str:
+    """proc_cgroup_show(): of a group that has been removed, too."""
+    return f"0::{task.cgroup.path}{' (deleted)' if task.cgroup.removed else ''}\n"
+
+
 ALL_IDS = f"{0:10} {0:10} {0xFFFF_FFFF:10}\n"  # there is one user namespace
 
 PROCESS_TEXTS: dict[str, Callable[[Task], str | bytes]] = {
     "auxv": lambda task: task.mm.program.auxiliary_vector,
-    "cgroup": lambda task: "0::/\n",
+    "cgroup": cgroup,
     "cmdline": cmdline,
     "environ": environ,
     "limits": limits,

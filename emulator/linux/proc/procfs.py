@@ -10,6 +10,7 @@ from typing import Protocol
 
 from emulator.arch.processor import Processor
 from emulator.cpu import Cpu
+from emulator.linux.cgroup.cgroups import CONTROLLER, Cgroups
 from emulator.linux.fs import notifications
 from emulator.linux.fs.attributes import DirectoryEntry
 from emulator.linux.fs.file_tree import FileTree
@@ -38,6 +39,8 @@ class Kernel(KernelServices, Protocol):
 
     @property
     def file_tree(self) -> FileTree: ...
+    @property
+    def cgroups(self) -> Cgroups: ...
     @property
     def processor(self) -> Processor: ...
 
@@ -103,6 +106,12 @@ def loadavg(kernel: Kernel) -> str:
     return f"0.00 0.00 0.00 {_runnable(kernel)}/{len(kernel.tasks)} {kernel.lifecycle.last_tid}\n"
 
 
+def cgroups(kernel: Kernel) -> str:
+    """proc_cgroupstats_show(): of controllers there is perf's."""
+    groups = kernel.cgroups.root.descendants + 1
+    return f"#subsys_name\thierarchy\tnum_cgroups\tenabled\n{CONTROLLER}\t0\t{groups}\t1\n"
+
+
 def _uuid(kernel: Kernel) -> str:
     value = kernel.random.bytes(16).hex()  # version 4 and variant 1 in their places
     return f"{value[:8]}-{value[8:12]}-4{value[13:16]}-a{value[17:20]}-{value[20:]}\n"
@@ -141,9 +150,10 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
         kernel.clock.frequency_at(kernel.clock.cycles()),
         kernel.cpus[0].system_registers.cpuid,
     ),
+    "cgroups": cgroups,
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
-    "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\n\text4\n",
+    "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tdevtmpfs\n\text4\n",
     "kallsyms": lambda kernel: "",  # only user mode is executed
     "loadavg": loadavg,
     "meminfo": meminfo,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from emulator._native import RegisterState
-from emulator.linux.errors import EINVAL, ENOSYS, EPERM, LinuxError
+from emulator.linux.errors import EINVAL, EPERM, LinuxError
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import CloneRequest, FileContext, Process, Task
 from emulator.linux.signals.signal import NSIG
@@ -41,14 +41,13 @@ CLONE_INTO_CGROUP = 0x2_0000_0000
 NAMESPACES = (
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 )  # fmt: skip
-NOT_MODELLED = CLONE_INTO_CGROUP
 # flags that need others: kernel/fork.c, copy_process
 NEEDS = {CLONE_THREAD: CLONE_SIGHAND, CLONE_SIGHAND: CLONE_VM}
 EXCLUDES = {CLONE_CLEAR_SIGHAND: CLONE_SIGHAND, CLONE_PIDFD: CLONE_DETACHED | CLONE_THREAD}
 
 
 def check(task: Task, request: CloneRequest) -> None:
-    """EINVAL for what contradicts itself, EPERM for namespaces; what is not modelled is named."""
+    """EINVAL for what contradicts itself, EPERM for namespaces, EOPNOTSUPP for where its control group cannot be."""
     flags = request.flags
     if any(flags & flag and not flags & needed for flag, needed in NEEDS.items()):
         raise LinuxError(EINVAL, f"clone flags {flags:#x}: threads share their handlers, and those share the memory")
@@ -59,9 +58,8 @@ def check(task: Task, request: CloneRequest) -> None:
     if flags & NAMESPACES:
         task.kernel.name_once(f"clone with flags {flags:#x}: there are no namespaces: EPERM")
         raise LinuxError(EPERM, f"namespaces of clone flags {flags:#x}")
-    if flags & NOT_MODELLED:
-        task.kernel.name_once(f"clone with flags {flags:#x} is not modelled: ENOSYS")
-        raise LinuxError(ENOSYS, f"clone flags {flags:#x}")
+    if request.cgroup is not None:
+        request.cgroup.check_joining(task, not flags & CLONE_THREAD)
 
 
 def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Task:
@@ -77,6 +75,7 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
         fs=parent.fs if flags & CLONE_FS else FileContext(parent.fs.system, parent.fs.cwd, parent.fs.umask),
         kernel=parent.kernel,
         cpu=parent.cpu,
+        cgroup=request.cgroup or parent.cgroup,
         start_time_ns=parent.kernel.clock.elapsed_ns(),
         signals=parent.signals.of_thread() if flags & CLONE_SIGHAND else parent.signals.forked(),
         credentials=parent.credentials,

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu
+from emulator.linux.cgroup.cgroups import Cgroups
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
 from emulator.linux.fs.file import DescriptorRoom, FileTable
 from emulator.linux.fs.file_tree import FileTree
@@ -48,6 +49,8 @@ class Kernel(KernelServices, Protocol):
 
     @property
     def costs(self) -> KernelCosts: ...
+    @property
+    def cgroups(self) -> Cgroups: ...
     @property
     def file_tree(self) -> FileTree: ...
     @property
@@ -108,12 +111,14 @@ class Lifecycle:
             fs=FileContext(kernel.file_tree, program.cwd),
             kernel=kernel,
             cpu=kernel.cpus[0],
+            cgroup=kernel.cgroups.root,
             start_time_ns=kernel.clock.elapsed_ns(),
             affinity=(1 << len(kernel.cpus)) - 1,
             credentials=Credentials(*kernel.file_tree.superblock.user),
         )
         process.leader = task
         process.threads.append(task)
+        task.cgroup.take_in(task)
         files.limit = task.limits.soft(RLIMIT_NOFILE)
         kernel.tasks[task.tid] = self._first = task
         kernel.dispatcher.begin(task)
@@ -258,6 +263,7 @@ class Lifecycle:
             mm.release()
             raise
         child.process.threads.append(child)
+        child.cgroup.take_in(child)
         kernel.tasks[child.tid] = child
         child.registers = child_registers(parent, request)
         if parent.tracee is not None:
@@ -289,6 +295,7 @@ class Lifecycle:
             task.ptrace_breakpoints.flush()
         task.process.ended_usage += task.usage()
         task.process.threads.remove(task)
+        task.cgroup.let_go(task)
         kernel.dispatcher.remove(task)
         if call is not None:
             call.generator.close()

@@ -12,6 +12,7 @@ from emulator._native import Core, PhysicalMemory, RegisterState
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.debug_registers import DebugRegisters
 from emulator.linux.fs.file import FileTable
 from emulator.linux.fs.file_tree import FileTree
@@ -209,6 +210,7 @@ class CloneRequest:
     child_tid: int = 0
     tls: int = 0
     pidfd: int = 0  # the address where CLONE_PIDFD puts it
+    cgroup: Cgroup | None = None  # CLONE_INTO_CGROUP; None: the parent's
 
 
 class TaskState(Enum):
@@ -338,6 +340,7 @@ class Task:
     fs: FileContext
     kernel: KernelServices
     cpu: Cpu  # on which it runs or ran last
+    cgroup: Cgroup  # also when it has ended
     birth_tid: int = field(init=False)
     start_time_ns: int = 0  # elapsed_ns of the machine's clock
     system_cycles: int = 0  # reference cycles that the kernel has worked for it

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 
+from emulator.linux.cgroup.cgroupfs import group_to_join
 from emulator.linux.errors import E2BIG, EINVAL, ENOENT, EPERM, LinuxError
 from emulator.linux.process.cloning import (
     CLONE_DETACHED,
     CLONE_FILES,
     CLONE_FS,
+    CLONE_INTO_CGROUP,
     CLONE_PARENT,
     CLONE_PARENT_SETTID,
     CLONE_PIDFD,
@@ -93,7 +95,7 @@ def _until_released(child: Task) -> Sleeping[int]:
     return child.birth_tid
 
 
-CLONES = "no namespaces, control groups or chosen tids"
+CLONES = "no namespaces, or chosen tids"
 
 
 @syscall(aarch64=220, x86_64=56, support=Support.PARTIAL, note=CLONES)
@@ -126,7 +128,7 @@ def clone3(task: Task, uargs: Address, size: Size) -> int | Sleeping[int]:
     if any(data[CLONE_ARGS.size :]):
         raise LinuxError(E2BIG, "clone_args with members that nobody knows")
     fields = CLONE_ARGS.unpack(data[: CLONE_ARGS.size].ljust(CLONE_ARGS.size, b"\0"))
-    flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, tids, tid_count, _ = fields
+    flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, tids, tid_count, cgroup = fields
     if flags & (CSIGNAL | CLONE_DETACHED) or exit_signal > NSIG or bool(stack) != bool(stack_size):
         raise LinuxError(EINVAL, f"clone3 flags {flags:#x}, signal {exit_signal}, stack {stack:#x}+{stack_size:#x}")
     if stack + stack_size > task.mm.layout.task_size:  # access_ok() in clone3_stack_valid(), kernel/fork.c
@@ -136,7 +138,13 @@ def clone3(task: Task, uargs: Address, size: Size) -> int | Sleeping[int]:
     if tids or tid_count:
         task.kernel.name_once("clone3 with chosen tids is not modelled: EINVAL")
         raise LinuxError(EINVAL, "chosen tids")
-    return _clone(task, CloneRequest(flags, exit_signal, stack + stack_size, parent_tid, child_tid, tls, pidfd))
+    into = None
+    if flags & CLONE_INTO_CGROUP:
+        if size < CLONE_ARGS.size or cgroup >> 31:
+            raise LinuxError(EINVAL, f"CLONE_INTO_CGROUP: descriptor {cgroup} in clone_args of {size} bytes")
+        into = group_to_join(task, cgroup)
+    request = CloneRequest(flags, exit_signal, stack + stack_size, parent_tid, child_tid, tls, pidfd, into)
+    return _clone(task, request)
 
 
 @syscall(x86_64=57)

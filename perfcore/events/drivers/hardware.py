@@ -46,6 +46,7 @@ class HardwareDriver(ABC):
     """A driver for one kind of CPU PMU, on all CPUs that have it. Verbs as PmuDriver has them."""
 
     is_software = False
+    counts_tasks = True
     is_hardware = True
     is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 from emulator.cpu import Cpu, Level
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
@@ -24,7 +25,7 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
     SoftwareId.EMULATION_FAULTS: "the kernel emulates no instruction",
     SoftwareId.DUMMY: "counts nothing by definition",
     SoftwareId.BPF_OUTPUT: "written by BPF programs, which are not modelled",
-    SoftwareId.CGROUP_SWITCHES: "there is one control group",
+    SoftwareId.CGROUP_SWITCHES: "",
 }
 
 P = ParamSpec("P")
@@ -66,6 +67,7 @@ class SoftwareDriver(CountedAsTold):
         """Hear what happens often only while someone counts it."""
         self._hear(self._tracepoints.page_fault, self._page_fault, FAULTS)
         self._hear(self._tracepoints.sched_switch, self._switched, (SoftwareId.CONTEXT_SWITCHES,))
+        self._hear(self._tracepoints.sched_switch, self._cgroup_switched, (SoftwareId.CGROUP_SWITCHES,))
 
     def _hear(self, tracepoint: Tracepoint[P], listener: Callable[P, object], of: Sequence[SoftwareId]) -> None:
         wanted = any(self._active.get(number) for number in of)
@@ -87,6 +89,12 @@ class SoftwareDriver(CountedAsTold):
     def _switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
         self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, Level.KERNEL)
 
+    def _cgroup_switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
+        """The idle task is of the root."""
+        before, behind = (_cgroup(task, other) for task, other in ((previous, following), (following, previous)))
+        if before is not behind:
+            self._occurred(SoftwareId.CGROUP_SWITCHES, cpu, Level.KERNEL)
+
     def _migrated(self, task: Task, old: Cpu, new: Cpu) -> None:
         self._occurred(SoftwareId.CPU_MIGRATIONS, new, Level.KERNEL)
 
@@ -94,6 +102,13 @@ class SoftwareDriver(CountedAsTold):
         for event in tuple(self._active.get(config, ())):
             if event.on_cpu is cpu and event.counts_at(level) and not event.hw.stopped:
                 count_occurrence(event, cpu, addr)
+
+
+def _cgroup(task: Task | None, other: Task | None) -> Cgroup | None:
+    """That of `task`, or of the idle task, beside which `other` is."""
+    if task is not None:
+        return task.cgroup
+    return None if other is None else other.cgroup.root
 
 
 def start_software_period(event: PerfEvent) -> None:

@@ -18,6 +18,7 @@ from pmu.event_source import EventSource
 class UncoreDriver(CountedByReading):
     """`hw.config` is the attr's. User space may not read it."""
 
+    counts_tasks = False
     is_software = False  # its events need a counter, and join groups of its own alone
 
     def __init__(self, kernel: Linux, source: EventSource, type: int, *, limited: bool) -> None:

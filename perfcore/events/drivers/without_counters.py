@@ -18,6 +18,7 @@ class WithoutCounters:
     is_software = True
     is_hardware = False
     is_called_by_no_nmi = False
+    counts_tasks = True
     mux_interval_ns = TICK_NS  # of those that ever wait
 
     def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from emulator.clock import Clock
 from emulator.cpu import Level
+from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.sched.timers import Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
@@ -156,6 +157,9 @@ class FakeArchitecture:
         return self.hz
 
 
+ROOT = Cgroup("", None, 1)
+
+
 @dataclass(eq=False)
 class FakeTask:
     tid: int
@@ -165,6 +169,7 @@ class FakeTask:
     comm: str = "fake"
     exit_code: int | None = None
     mm: object = None
+    cgroup: Cgroup = ROOT
     signals: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -201,6 +206,9 @@ class FakeMachine:
 
     def current(self, cpu):
         return self._current
+
+    def cgroup(self, cpu):
+        return ROOT if self._current is None else self._current.cgroup
 
     def thread(self, cpu):
         return (0, 0) if self._current is None else (self._current.pid, self._current.tid)

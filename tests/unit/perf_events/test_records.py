@@ -79,7 +79,9 @@ def test_every_record_class_has_a_layout_that_round_trips():
     for kind in RECORDS:
         values = []
         for name in (field.name for field in fields(kind)):
-            values.append({"filename": "f", "comm": "c", "build_id": bytes(20), "values": b"12345678"}.get(name, 7))
+            values.append(
+                {"filename": "f", "path": "f", "comm": "c", "build_id": bytes(20), "values": b"12345678"}.get(name, 7)
+            )
         record = kind(*values)
         misc = Misc.MMAP_BUILD_ID if kind is Mmap2BuildId else 0
         assert decode_record(record.encode(misc)) == record

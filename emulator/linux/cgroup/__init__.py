@@ -1,0 +1,1 @@
+"""Control groups: cgroup v2, its tree and its file system."""

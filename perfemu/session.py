@@ -22,6 +22,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.drivers.breakpoint import BreakpointDriver
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.probe import UprobeDriver
 from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
@@ -281,8 +282,9 @@ def _drivers(
 ) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)
-    tracepoints = TracepointDriver(kernel, DynamicEvents(kernel))
-    of_software = SoftwareDriver(kernel), tracepoints, BreakpointDriver(kernel, measures=measures)
+    probes = DynamicEvents(kernel)
+    breakpoints = BreakpointDriver(kernel, measures=measures)
+    of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints, UprobeDriver(probes)
     return [hardware, *of_the_machine, *software_clocks(kernel), *of_software]
 
 

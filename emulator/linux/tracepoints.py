@@ -32,6 +32,10 @@ class Tracepoint(Generic[P]):
         position = self._listeners.index(listener)
         self._listeners = self._listeners[:position] + self._listeners[position + 1 :]
 
+    def clear(self) -> None:
+        """Nobody listens any more."""
+        self._listeners = ()
+
     def fire(self, *args: P.args, **kwargs: P.kwargs) -> None:
         for listener in self._listeners:
             listener(*args, **kwargs)

@@ -25,7 +25,8 @@ class PerfType(IntEnum):
     MAX = 6
 
 
-FIRST_DYNAMIC_TYPE = 8  # here, as on a Linux whose kprobe and uprobe PMUs came first
+KPROBE_TYPE, UPROBE_TYPE = 6, 7  # the first PMUs whose numbers Linux chooses
+FIRST_DYNAMIC_TYPE = 8  # ... and those that come then
 
 
 class SoftwareId(NamedNumber):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.probe import UprobeDriver
 from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.event import PerfEvent
@@ -30,6 +31,8 @@ def sysfs_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
             yield from _device_files(driver)
         elif isinstance(driver, SourceDriver):
             yield from _source_files(driver)
+        elif isinstance(driver, UprobeDriver):
+            yield from _pmu_files(driver, driver.sysfs_format)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
     yield f"{TRACEFS}/printk_formats", ""
     yield f"{TRACEFS}/saved_cmdlines", ""
@@ -61,12 +64,17 @@ def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
 
 
 def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
+    source = driver.source
+    yield from _pmu_files(driver, source.sysfs_format())
+    if isinstance(driver, UncoreDriver):
+        yield f"{DEVICES}/{driver.name}/cpumask", f"{driver.cpu}\n"
+    for name, text in source.sysfs_events().items():
+        yield f"{DEVICES}/{driver.name}/events/{name}", f"{text}\n"
+
+
+def _pmu_files(driver: PmuDriver[PerfEvent], format: Mapping[str, str]) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
     yield f"{device}/type", f"{driver.type}\n"
     yield f"{device}/perf_event_mux_interval_ms", f"{driver.mux_interval_ns // 1_000_000}\n"
-    if isinstance(driver, UncoreDriver):
-        yield f"{device}/cpumask", f"{driver.cpu}\n"
-    for name, text in driver.source.sysfs_format().items():
+    for name, text in format.items():
         yield f"{device}/format/{name}", f"{text}\n"
-    for name, text in driver.source.sysfs_events().items():
-        yield f"{device}/events/{name}", f"{text}\n"

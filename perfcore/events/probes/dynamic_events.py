@@ -19,7 +19,7 @@ class DynamicEvents:
 
     def __init__(self, kernel: ProbedLinux) -> None:
         self._architecture = kernel.architecture
-        self._uprobes = Uprobes(kernel)
+        self.uprobes = Uprobes(kernel)
         self._probes: list[TraceUprobe] = []  # in the order of their definition
         self._by_name: dict[tuple[str, str], ProbeEvent] = {}
         self._by_id: dict[int, ProbeEvent] = {}
@@ -37,10 +37,10 @@ class DynamicEvents:
         return found
 
     def open(self, event: ProbeEvent, listening: Listening) -> None:
-        event.open(self._uprobes, listening)
+        event.open(self.uprobes, listening)
 
     def close(self, event: ProbeEvent, listening: Listening) -> None:
-        event.close(self._uprobes, listening)
+        event.close(self.uprobes, listening)
 
     # ---- the definitions
 

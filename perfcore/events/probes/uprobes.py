@@ -24,6 +24,7 @@ from perfcore.events.kernel import Linux
 
 MOST_NESTED = 64  # MAX_URETPROBE_DEPTH
 _LONGEST_CALL = 15  # bytes of an instruction
+_NEGATIVE = 1 << 63  # as an offset, which has a sign: none that Linux refuses, and none of any instruction
 
 
 class Place(NamedTuple):
@@ -101,7 +102,7 @@ class Uprobes:
     def register(self, place: Place, consumer: Consumer, size: int) -> None:
         """`size`: of the file. Raises LinuxError."""
         alignment = self._kernel.architecture.instruction_alignment
-        if place.offset > size:
+        if size < place.offset < _NEGATIVE:
             raise LinuxError(EINVAL, f"offset {place.offset:#x} is beyond the file's end")
         if place.offset % alignment or consumer.semaphore % 2:
             raise LinuxError(EINVAL, f"offset {place.offset:#x} or its semaphore's is not aligned")

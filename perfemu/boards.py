@@ -193,6 +193,17 @@ class BoardSession:
 
         set_timer()
 
+    def realtime_ns(self) -> int:
+        """Of a board's own clock: none is set."""
+        return self.hardware.clock.realtime_ns()
+
+    def stop(self, why: str) -> None:
+        self._line(f"stopped: {why}")
+        self.pause()
+
+    def living(self, event: PerfEvent) -> bytes:
+        raise UsageError("record --switch-output: is of programs: what a board maps is told once")
+
     def let_cpus_come_to_the_end(self) -> None:
         """All have the machine's time, as far as anything is due."""
 

@@ -17,6 +17,7 @@ from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError
 from perfemu.events.attributes import stat_attr
+from perfemu.events.changes import set_filter
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interruption
 from perfemu.moments import Clockwork
@@ -89,7 +90,9 @@ def open_counters(
             system_wide = cpu is not None or spec.system_wide
             attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
             attr.enable_on_exec &= not begins_later
-            return session.open(attr, (cpu or 0) if system_wide else -1, leader, system_wide=system_wide)
+            event = session.open(attr, (cpu or 0) if system_wide else -1, leader, system_wide=system_wide)
+            set_filter(event, spec)
+            return event
         except GroupTooLarge:
             return Absence.NOT_COUNTED
         except LinuxError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, TypedDict, TypeVar, Unpack
 from perfemu.counters import Counters, MeasuredRun
 from perfemu.ending import Ending
 from perfemu.errors import UsageError
+from perfemu.events.changes import UNCHANGED, Changes
 from perfemu.events.spec import EventSpec
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
@@ -137,6 +138,7 @@ def count(
     after_run: Callable[[Ending], None] | None = None,
     attach: Attach | None = None,
     metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
+    changes: Changes = UNCHANGED,
     **timing: Unpack[Timing],
 ) -> Counted:
     """Run the program `runs` times, each on a new machine, and count `events` of what `scope` says.
@@ -155,6 +157,7 @@ def count(
         after_run=after_run,
         attach=attach,
         metrics=metrics,
+        changes=changes,
         **timing,
     )
 
@@ -171,6 +174,7 @@ def count_runs(
     after_run: Callable[[Ending], None] | None = None,
     attach: Callable[[R, Sequence[EventSpec], Scope, Interruption], Beside] | None = None,
     metrics: Callable[[MeasuredRun], MetricPlan] | None = None,
+    changes: Changes = UNCHANGED,
     when: When = ALWAYS,
     on_interval: ShowInterval | None = None,
     on_switch: Callable[[bool], None] | None = None,
@@ -182,7 +186,7 @@ def count_runs(
     session = new_run()
     plan = None if metrics is None else metrics(session)
     chosen = events(session) if callable(events) else events
-    specs = session.parse([*chosen, *(plan.events if plan else ())])
+    specs = changes.applied(session.parse([*chosen, *(plan.events if plan else ())]))
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
     ending, interrupted_by = None, None

@@ -42,7 +42,7 @@ class FunctionCounter:
         if self._recorder is not None:
             recorder = self._recorder
             self._writer = PerfDataWriter(self._stream, recorder.described, recorder.features, pipe=True)
-            recorder.write_to(self._writer, interruption)
+            recorder.write_to(lambda: self._writer, interruption)
 
     def measured(self, counts: Counts) -> Measured:
         """After the run, which has counted `counts`."""

@@ -49,12 +49,12 @@ def read_span(text: str) -> Span:
 def read_delay(text: str) -> tuple[Span, ...]:
     """What -D says: when counting begins, ends, begins again ...; none at all for -1: the guest says when.
 
-    ``100``, ``1000000i``, ``10-20,30-40``.
+    ``100``, ``1000000i``, ``10-20,30-40``, ``10-20,30``.
     """
     if text == "-1":
         return ()
     pairs = [part.split("-") for part in text.split(",")]
-    if (len(pairs) > 1 and any(len(pair) != 2 for pair in pairs)) or any(len(pair) > 2 for pair in pairs):
+    if any(len(pair) != 2 for pair in pairs[:-1]) or len(pairs[-1]) > 2:
         raise ValueError(
             f"'{text}' is not -1, a time (100, in ms; 20us), instructions (1000000i), or ranges: 10-20,30-40"
         )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from types import TracebackType
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
 from typing import BinaryIO, Protocol, TextIO
 
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, RecordType
-from perfcore.abi.sample import HEADER
+from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
@@ -20,26 +20,30 @@ from perfcore.perfdata.features import EventDescription, EventGroup, Features, J
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
-from perfemu.counters import enable_groups
+from perfemu.counters import disable_groups, enable_groups
+from perfemu.destination import Destinations
+from perfemu.draining import Drain
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
-from perfemu.events.attributes import Sampling, counting_attr, record_attrs
+from perfemu.events.attributes import TRACKING, Sampling, counting_attr, record_attrs
+from perfemu.events.changes import UNCHANGED, Changes, set_filter
 from perfemu.events.spec import EventSpec
+from perfemu.file_limits import ONE_FILE, RING_BUFFER_PAGES, FileLimits, Files, LimitedRun
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
+from perfemu.moments import Span, toggle
 from perfemu.namespace import Namespace
-from perfemu.output_file import open_output
 from perfemu.scope import PROGRAM, Region, Scope
 from perfemu.session import Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
-RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
+ANY_CPU = -1
 
 BuildIdOf = Callable[[str], bytes]
 """From a file of the host."""
 
 
-class RecordedRun(Protocol):
+class RecordedRun(LimitedRun, Protocol):
     """One run that is recorded: of a program, as Session is, or of a board."""
 
     guest: Guest
@@ -61,6 +65,8 @@ class RecordedRun(Protocol):
     def check_region(self) -> None: ...
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
     def run(self, interruption: Interruption | None = None) -> Ending: ...
+    def realtime_ns(self) -> int:
+        """Of its clock, since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,44 +81,9 @@ class Recorded:
     path: str  # at which it is
     never_counted: tuple[str, ...] = ()  # events that found no counter, so that they have no samples
     unattributed: tuple[tuple[str, int], ...] = ()  # exact: events of which so many were of no instruction
-
-
-class _Drain:
-    """Moves whole records from all ring buffers to the file. Runs between two guest instructions, when half of one is
-    full."""
-
-    def __init__(self, buffers: Sequence[RingBuffer], writer: PerfDataWriter, interruption: Interruption) -> None:
-        self.samples = 0
-        self.wakeups = 0
-        self._buffers = buffers
-        self._writer = writer
-        self._interruption = interruption
-
-    def __call__(self) -> None:
-        self._interruption.hold()
-        try:
-            self.now()
-        finally:
-            self._interruption.release()
-
-    def now(self) -> None:
-        """CPU after CPU: readers sort the records of a round by time."""
-        records = b"".join(buffer.drain() for buffer in self._buffers)
-        if records:
-            self.wakeups += 1
-            self.samples += _count_samples(records)
-            self._writer.write(records)
-            self._writer.finish_round()  # readers sort by time; they need not wait for the file's end to do so
-
-
-def _count_samples(records: bytes) -> int:
-    unpack, end, sample = HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
-    position = count = 0
-    while position < end:
-        kind, _, size = unpack(records, position)
-        count += kind == sample
-        position += size
-    return count
+    files: tuple[str, ...] = ()  # those of --switch-output, of which `path` is the last
+    dropped_files: int = 0  # ... of which so many were not kept
+    full: bool = False  # the file was as large as it may be, and ended the run
 
 
 def open_sampling(
@@ -138,6 +109,7 @@ def open_sampling(
             reason = f": {error.why}" if error.why else ""
             what = "is not supported" if cannot_know(error) else "cannot be opened"
             raise PerfemuError(f"the {spec.name} event {what}{reason}") from None
+        set_filter(event, spec)
         if spec.leads:
             leader = event
         opened.append(event)
@@ -188,28 +160,37 @@ class Recorder:
         scope: Scope = PROGRAM,
         command_line: tuple[str, ...] = (),
         make_exact: MakeExact | None = None,
+        pages: int = RING_BUFFER_PAGES,
     ) -> None:
-        """`make_exact`: ExactSamples, for no samples but how often each instruction made each event."""
+        """`make_exact`: ExactSamples, for no samples but how often each instruction made each event. `pages`: of each
+        buffer."""
         sampling = replace(sampling, exact=make_exact is not None)
+        if sampling.tracks_apart:
+            specs = [*specs, TRACKING]
         system_wide = scope.cpus is not None
         cpu_wanted = sampling.cpu or system_wide or session.guest.cpus > 1
-        attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide))
-        cpus = range(session.guest.cpus) if scope.cpus is None else scope.cpus
+        try:
+            attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide), session.isa)
+        except ValueError as problem:
+            raise UsageError(f"record: {problem}") from None
+        cpus: Sequence[int] = range(session.guest.cpus) if scope.cpus is None else scope.cpus
+        if sampling.per_thread:
+            cpus = (ANY_CPU,)
         to_open = [counting_attr(attr) for attr in attrs] if sampling.exact else attrs
-        self._specs = specs
+        self._specs, self._attrs = specs, attrs
         self._opened = [open_sampling(session, specs, to_open, cpu, system_wide=system_wide) for cpu in cpus]
         self._exact = None if make_exact is None else make_exact(specs, attrs, self._opened)
         self._attribution: Attribution | None = None
         if self._exact is not None:
             assert isinstance(session, Session), "of a board's instructions none is attributed"
             self._attribution = self._exact.attribution(session, sampling.inherit)
-        self._buffers = [RingBuffer.allocate(RING_BUFFER_PAGES) for _ in cpus]  # as perf: inherited events share them
-        for buffer, events_of_cpu in zip(self._buffers, self._opened, strict=True):
-            for event in events_of_cpu:
-                event.attach_buffer(buffer)
+        self._buffers = [RingBuffer.allocate(pages) for _ in cpus]  # as perf: inherited events share them
+        self._newest = [
+            RingBuffer.allocate(pages, overwrite=True, backward=True) for _ in (cpus if sampling.backward else ())
+        ]
+        self._attach_buffers()
         if system_wide:
-            for events_of_cpu in self._opened:
-                enable_groups(events_of_cpu)
+            enable_groups(event for event in self._events() if not sampling.begins_later or event.attr.mmap)
         self.features = session.features(command_line)
         self.features.groups = _groups(specs)
         self.features.tracing_data = _tracing_data(specs, session.isa)
@@ -217,31 +198,48 @@ class Recorder:
             EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
             for attr, spec, on_cpus in zip(attrs, specs, self._by_event(), strict=True)
         ]
-        self._drain: _Drain | None = None
+        self.drain: Drain | None = None
+
+    def _attach_buffers(self) -> None:
+        for number, events_of_cpu in enumerate(self._opened):
+            for event in events_of_cpu:
+                event.attach_buffer((self._newest if event.attr.write_backward else self._buffers)[number])
+
+    def _events(self) -> Iterator[PerfEvent]:
+        return chain.from_iterable(self._opened)
 
     def _by_event(self) -> Iterator[tuple[PerfEvent, ...]]:
         return zip(*self._opened, strict=True)
 
-    def write_to(self, writer: PerfDataWriter, interruption: Interruption) -> None:
-        """From now on, whenever half a buffer is full."""
-        self._drain = drain = _Drain(self._buffers, writer, interruption)
+    @property
+    def tracking(self) -> list[PerfEvent]:
+        """The event of each CPU that tells of tasks and mappings."""
+        return [event for event in self._events() if event.attr.mmap]
+
+    def switch(self, on: bool) -> None:
+        """All of them begin to sample, or end; tasks and mappings are told of all the time."""
+        (enable_groups if on else disable_groups)(event for event in self._events() if not event.attr.mmap)
+
+    def write_to(self, writer: Callable[[], PerfDataWriter], interruption: Interruption) -> None:
+        """From now on, whenever half a buffer is full. `writer`: of the file that is written then."""
+        self.drain = drain = Drain(self._buffers, self._newest, writer, interruption)
         for buffer in self._buffers:
             buffer.on_wakeup = drain
 
     def finish(self) -> None:
         """Write what is left, after the run."""
-        assert self._drain is not None, "write_to comes first"
+        assert self.drain is not None, "write_to comes first"
         if self._attribution is not None:
             self._attribution.finish()
-        self._drain.now()
+        self.drain.now(newest=True)
 
     @property
     def samples(self) -> int:
-        return self._drain.samples if self._drain is not None else 0
+        return self.drain.samples if self.drain is not None else 0
 
     @property
     def wakeups(self) -> int:
-        return self._drain.wakeups if self._drain is not None else 0
+        return self.drain.wakeups if self.drain is not None else 0
 
     def never_counted(self) -> tuple[str, ...]:
         """Events that found no counter, so that they have no samples."""
@@ -267,20 +265,32 @@ def record(
     scope: Scope = PROGRAM,
     progress: TextIO | None = None,
     make_exact: MakeExact | None = None,
+    changes: Changes = UNCHANGED,
+    toggles: Sequence[Span] = (),
+    on_switch: Callable[[bool], None] | None = None,
+    files: Files = ONE_FILE,
 ) -> Recorded:
     """Run what the session has and write its profile to the file `output`, or to a pipe if that is an open stream.
 
     With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there,
     and there in the end. A program that cannot be started leaves what is there as it is.
+
+    Where sampling begins later, `toggles` say when, and `on_switch` hears of it.
     """
     if scope.region is not None:
         session.count_within(scope.region)
-    specs = [session.opened_as(spec) for spec in session.parse(events)]
-    recorder = Recorder(session, specs, sampling, scope, command_line, make_exact)
-    features = recorder.features
-    with _Destination(output, recorder.described, features) as destination, Interruption() as interruption:
-        writer = destination.writer
-        recorder.write_to(writer, interruption)
+    specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
+    recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages)
+    time = partial(_time_of, session)
+    with (
+        Destinations(output, recorder.described, recorder.features, files.switching, time) as destinations,
+        Interruption() as interruption,
+    ):
+        recorder.write_to(lambda: destinations.writer, interruption)
+        assert recorder.drain is not None, "it writes"
+        limits = FileLimits(session, recorder.tracking, recorder.drain, destinations, files)
+        if sampling.begins_later:
+            _begin_later(session, recorder, toggles, on_switch)
         ending, interrupted_by = None, None
         try:
             with session.showing_progress(progress):
@@ -291,74 +301,45 @@ def record(
         recorder.finish()
         if interrupted_by is None:
             session.check_region()
-        features.jit_files = session.symbol_files(writer.pids_with_own_code, writer.mapped_files)
-        if build_id_of is not None:
-            features.build_ids = _build_ids(writer.mapped_files, session, build_id_of)
-        path, size_bytes = destination.publish()
+
+        def complete(writer: PerfDataWriter, features: Features) -> None:
+            features.jit_files = session.symbol_files(writer.pids_with_own_code, writer.mapped_files)
+            if build_id_of is not None:
+                features.build_ids = _build_ids(writer.mapped_files, session, build_id_of)
+
+        paths, size_bytes = destinations.publish(complete)
         return Recorded(
             ending,
             interrupted_by,
             recorder.samples,
             recorder.wakeups,
             size_bytes,
-            path,
+            paths[-1],
             recorder.never_counted(),
             recorder.unattributed(),
+            paths if files.switching.is_wanted else (),
+            destinations.dropped,
+            limits.reached,
         )
 
 
-class _Destination:
-    """Where the profile goes: made before the program runs, so that an unwritable name is no wasted run.
+def _begin_later(
+    session: RecordedRun, recorder: Recorder, toggles: Sequence[Span], on_switch: Callable[[bool], None] | None
+) -> None:
+    def switch(on: bool) -> None:
+        recorder.switch(on)
+        if on_switch is not None:
+            on_switch(on)
 
-    An error that leaves it discards the file; of a full disk's, what was written before is kept.
-    """
+    if on_switch is not None:
+        on_switch(False)
+    toggle(session, toggles, switch)
 
-    def __init__(self, output: str | BinaryIO, events: list[EventDescription], features: Features) -> None:
-        self._shown = output if isinstance(output, str) else "the pipe"
-        self._output = open_output(output, keeps_old=True) if isinstance(output, str) else None
-        if self._output is None:
-            assert not isinstance(output, str)
-            self.writer = PerfDataWriter(output, events, features, pipe=True)
-            return
-        if self._output.file.isatty():
-            self._output.discard()
-            raise UsageError(f"record -o {self._shown}: perf.data is not for a terminal")
-        try:
-            self.writer = PerfDataWriter(self._output.file, events, features, pipe=self._output.is_stream)
-        except OSError as error:
-            self._output.discard()
-            raise self._failure(error, False) from None
 
-    def publish(self) -> tuple[str, int]:
-        """The path at which the profile is, and its size in bytes."""
-        self.writer.close()  # what it raises is salvaged
-        output, self._output = self._output, None
-        if output is None:
-            return self._shown, self.writer.data_bytes
-        size = self.writer.data_bytes if output.is_stream else os.fstat(output.file.fileno()).st_size
-        return output.publish(), size
-
-    def _failure(self, error: OSError, kept: bool) -> Exception:
-        if isinstance(error, BrokenPipeError):
-            return error
-        what_is_there = "; what was recorded before is in it" if kept else ""
-        return PerfemuError(f"cannot write {self._shown}: {error.strerror}{what_is_there}")
-
-    def __enter__(self) -> _Destination:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or self._output is None:
-            return
-        kept = not isinstance(error, PerfemuError) and self.writer.salvage()
-        if kept:
-            self._output.publish()
-        else:
-            self._output.discard()
-        if isinstance(error, OSError):
-            raise self._failure(error, kept) from None
+def _time_of(session: RecordedRun) -> str:
+    """Of the guest's clock, UTC, as perf has it in names of files, but to the ns."""
+    seconds, ns = divmod(session.realtime_ns(), 1_000_000_000)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d%H%M%S") + f"{ns:09}"
 
 
 def _build_ids(paths: Sequence[str], session: RecordedRun, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:

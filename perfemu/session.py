@@ -31,6 +31,7 @@ from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.probes.dynamic_events import DynamicEvents
 from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
+from perfcore.events.sideband import records_of_living
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
 from perfcore.perfdata.features import Features, JitFile
@@ -252,6 +253,20 @@ class Session:
     def every(self, span: Span, call: Callable[[], bool]) -> None:
         """Call it whenever so much has passed since now, until it returns False."""
         (TimeTicks if span.ns else InstructionTicks)(self.machine, span.length, call)
+
+    def realtime_ns(self) -> int:
+        """Of the guest's clock, since 1970."""
+        return self.machine.clock.realtime_ns()
+
+    def stop(self, why: str) -> None:
+        """End the run soon, between two instructions: from within what only observes."""
+        kernel = self.machine.kernel
+        cpu = kernel.executing_cpu
+        kernel.add_timer(cpu.core.cycles, lambda: kernel.stop(why), cpu)
+
+    def living(self, event: PerfEvent) -> bytes:
+        """The records that `event` would have of the tasks that there are now, and of what they have mapped."""
+        return b"".join(records_of_living(event, self.machine.kernel.tasks.values()))
 
     def instructions(self) -> int:
         """How many the guest has executed. Not while it runs."""

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.mm.mapping import PAGE_SIZE
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
 from perfcore.abi.read_format import ReadValues
@@ -226,6 +227,39 @@ def _prepare_user_stack(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _page_of(kernel: Linux, cpu: Cpu, address: int) -> int | None:
+    """The frame in which it lies for the task that runs; None: nowhere, or nothing is there."""
+    task = kernel.current(cpu)
+    found = task.mm.space.lookup(address) if task is not None and address else None
+    return None if found is None else found[0]
+
+
+def _prepare_phys_addr(event: SampledEvent, kernel: Linux) -> Prepare:
+    """perf_virt_to_phys."""
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        frame = _page_of(kernel, cpu, sample.addr)
+        sample.phys_addr = 0 if frame is None else frame * PAGE_SIZE + sample.addr % PAGE_SIZE
+
+    return prepare
+
+
+def _prepare_data_page_size(event: SampledEvent, kernel: Linux) -> Prepare:
+    """perf_get_page_size: there is but one size."""
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.data_page_size = 0 if _page_of(kernel, cpu, sample.addr) is None else PAGE_SIZE
+
+    return prepare
+
+
+def _prepare_code_page_size(event: SampledEvent, kernel: Linux) -> Prepare:
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.code_page_size = 0 if _page_of(kernel, cpu, sample.ip) is None else PAGE_SIZE
+
+    return prepare
+
+
 class Preparation(NamedTuple):
     """Where a part of a sample comes from, if it changes from sample to sample."""
 
@@ -242,6 +276,8 @@ PREPARATIONS = (
     Preparation(SampleType.REGS_USER, _prepare_user_regs),
     Preparation(SampleType.REGS_INTR, _prepare_intr_regs),
     Preparation(SampleType.STACK_USER, _prepare_user_stack),
+    Preparation(SampleType.PHYS_ADDR, _prepare_phys_addr),
+    Preparation(SampleType.DATA_PAGE_SIZE, _prepare_data_page_size),
     Preparation(SampleType.CGROUP, _prepare_cgroup),
 )
 SAMPLE_ID_PREPARATIONS = PREPARATIONS[:3]
@@ -273,6 +309,8 @@ class EventOutput:
             prepares.append(_prepare_kernel(event, kernel, sample.misc))
         elif not hardware and event.cpu != -1:
             prepares.append(_prepare_idle(event, kernel))
+        if wanted & SampleType.CODE_PAGE_SIZE:  # of what is the sample's instruction by now
+            prepares.append(_prepare_code_page_size(event, kernel))
         self._sample = sample
         self._prepares = tuple(prepares)
         self._encode = sample_encoder(attr)

@@ -15,6 +15,7 @@ from emulator.linux.mm.mapping import PAGE_SIZE
 from emulator.linux.sched.waiting import WaitQueue
 from perfcore.abi import mmap_page
 from perfcore.abi.mmap_page import Capability
+from perfcore.abi.sample import HEADER
 
 _U64 = struct.Struct("<Q")
 _read_u64, _write_u64 = _U64.unpack_from, _U64.pack_into
@@ -66,6 +67,7 @@ class RingBuffer:
         self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
         self.readers = WaitQueue()  # of the guest
         self._head = 0  # bytes written
+        self._newest_taken = 0  # ... when `newest` was asked last
         self._wakeup = 0  # bytes: the reader is woken when the head is `watermark` beyond
         self._samples = 0  # since the last wakeup by attr.wakeup_events
         mmap_page.CAPABILITIES.write(self.page, Capability.BIT0_IS_DEPRECATED)
@@ -74,9 +76,11 @@ class RingBuffer:
         mmap_page.DATA_SIZE.write(self.page, self.data_size)
 
     @classmethod
-    def allocate(cls, data_pages: int, watermark: int = 0, overwrite: bool = False) -> RingBuffer:
+    def allocate(
+        cls, data_pages: int, watermark: int = 0, overwrite: bool = False, backward: bool = False
+    ) -> RingBuffer:
         """A buffer in host memory, for a reader that is not a guest."""
-        return cls(memoryview(bytearray((1 + data_pages) * PAGE_SIZE)), watermark, overwrite)
+        return cls(memoryview(bytearray((1 + data_pages) * PAGE_SIZE)), watermark, overwrite, backward)
 
     def write(self, record: bytes, source: RecordSource, wakeup_events: int = 0) -> Written:
         """Append one record; first a PERF_RECORD_LOST where records were lost before.
@@ -152,3 +156,20 @@ class RingBuffer:
             taken = bytes(self.data[start:]) + bytes(self.data[: start + length - size])
         _write_u64(self.page, _TAIL, self._head)
         return taken
+
+    def newest(self) -> list[bytes]:
+        """The records of a buffer that is written backward and over what was there, which are whole, oldest first; and
+        forget them."""
+        size, head = self.data_size, -self._head % self.data_size
+        unread = min(self._head - self._newest_taken, size)
+        self._newest_taken = self._head
+        data = bytes(self.data[head:]) + bytes(self.data[:head])
+        records: list[bytes] = []
+        at = 0
+        while at + HEADER.size <= unread:
+            length: int = HEADER.unpack_from(data, at)[2]
+            if not length or at + length > unread:
+                break  # its other end has been written over
+            records.append(data[at : at + length])
+            at += length
+        return records[::-1]

@@ -5,7 +5,7 @@ Heard as tracepoints; each record goes to every event that asked for it and coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
@@ -56,7 +56,7 @@ class Sideband:
         executable = bool(mapping.protection & PROT_EXEC)
         misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
         for event in self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data):
-            self._write(event, _mmap_record(event.attr, task, mapping), misc, task.cpu)
+            self._write(event, mmap_record(event.attr, task, mapping), misc, task.cpu)
 
     def cgroup(self, task: Task, cgroup: Cgroup) -> None:
         for event in self._listeners(task, lambda attr: attr.cgroup):
@@ -70,7 +70,7 @@ class Sideband:
             self._write(event, record, Misc.SWITCH_OUT if out else 0, cpu)
 
 
-def _mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
+def mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
     """perf_event_mmap_event: MMAP2 for who knows it, else MMAP."""
     file = mapping.file
     name = mapping.path or ANONYMOUS
@@ -91,3 +91,21 @@ def _mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
         mapping.flags & MAP_TYPE & (MAP_SHARED | MAP_PRIVATE),
         name,
     )
+
+
+def records_of_living(event: PerfEvent, tasks: Iterable[Task]) -> Iterator[bytes]:
+    """What `event` would have been told of tasks that are there, and of what they have mapped, if it had just begun:
+    as perf synthesizes it from /proc."""
+    attr, told = event.attr, set[int]()
+    for task in tasks:
+        if task.exit_code is not None:
+            continue
+        yield event.output.record(Comm(task.pid, task.tid, task.comm), 0, task.cpu)
+        if task.pid in told:
+            continue
+        told.add(task.pid)
+        for mapping in task.mm.mappings:
+            executable = bool(mapping.protection & PROT_EXEC)
+            if executable or attr.mmap_data:
+                misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
+                yield event.output.record(mmap_record(attr, task, mapping), misc, task.cpu)

@@ -8,14 +8,28 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Callable, Mapping
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from perfemu.cli.perf_options import PERF_OPTIONS
 from perfemu.errors import UsageError
+from perfemu.events.changes import Changes, Filter
 from perfemu.moments import read_delay
 
 T = TypeVar("T")
+
+
+class AttachedValue(argparse.Action):
+    """An option whose value, if it has one, is part of its word: ``--switch-output=1s``, ``-Iax``. It has a long name,
+    the last one."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, read: Callable[[str], object], **others: Any) -> None:
+        super().__init__(option_strings, dest, nargs="?", type=checked(read), **others)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, values)
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -29,6 +43,25 @@ class CommandParser(argparse.ArgumentParser):
             epilog=f"examples:\n{examples}" if examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """As perf has options whose value may be missing: it never is the next word."""
+        return super().parse_args(self._with_empty_values(list(args)), namespace)
+
+    def _with_empty_values(self, words: list[str]) -> list[str]:
+        """The words up to the program's, where an AttachedValue without one has an empty one."""
+        found: list[str] = []
+        while words and words[0].startswith("-") and words[0] not in ("-", "--"):
+            word = words.pop(0)
+            action = self._option_string_actions.get(word)
+            if isinstance(action, AttachedValue):
+                word = f"{action.option_strings[-1]}="
+            found.append(word)
+            if action is not None and action.nargs is None and words:
+                found.append(words.pop(0))
+        return found + words
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"unrecognized arguments: (--?[\w-]+)", message)
@@ -74,6 +107,38 @@ def add_delay_option(parser: argparse.ArgumentParser) -> None:
         help="begin after so many simulated ms (20us, 2s; with i: instructions), or count in ranges of them alone; "
         "-1: when the guest says",
     )
+
+
+class FilterAction(argparse.Action):
+    """--filter: of the -e before it."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        if not namespace.event:
+            raise UsageError(f"--filter '{values}': stands behind the -e of a tracepoint")
+        namespace.filter = [*(namespace.filter or ()), (len(namespace.event) - 1, values)]
+
+
+def add_filter_option(parser: argparse.ArgumentParser) -> None:
+    """Of tracepoints."""
+    parser.add_argument(
+        "--filter", metavar="EXPR", action=FilterAction,
+        help="only these occurrences of the tracepoints of the -e before it: 'prev_pid != 0 && next_comm ~ \"sh*\"'",
+    )  # fmt: skip
+
+
+def add_level_options(parser: argparse.ArgumentParser) -> None:
+    """Of all events, whatever their modifiers say."""
+    levels = parser.add_mutually_exclusive_group()
+    levels.add_argument("--all-user", action="store_true", help="all events count in user mode alone")
+    levels.add_argument("--all-kernel", action="store_true", help="all events count in the kernel alone")
+
+
+def changes_of(options: argparse.Namespace) -> Changes:
+    """What these options and --filter say."""
+    level = "u" if options.all_user else "k" if options.all_kernel else ""
+    return Changes(tuple(Filter(*given) for given in options.filter or ()), level)
 
 
 class _Refused(argparse.Action):

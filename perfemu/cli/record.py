@@ -21,8 +21,15 @@ from perfemu.cli.guest import (
     refuse_board_options,
     within_region,
 )
-from perfemu.cli.options import add_refused_options, positive_int
-from perfemu.cli.streams import CLOSED, say_if_elsewhere, tell
+from perfemu.cli.options import add_delay_option, add_filter_option, add_level_options, changes_of, positive_int
+from perfemu.cli.record_options import (
+    add_file_options,
+    add_sample_options,
+    files_of,
+    refuse_options,
+    sample_options,
+)
+from perfemu.cli.streams import CLOSED, say_if_elsewhere, say_whether_counting, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.interruption import die_of
@@ -40,33 +47,12 @@ EXAMPLES = """\
 """
 
 _MAX_FREQUENCY_HZ = Settings().sample_rate_hz  # kernel.perf_event_max_sample_rate
-_CLOCKS = {"mono": 1, "monotonic": 1, "raw": 4, "monotonic_raw": 4}  # by perf's names; both are perf's own here
-_CALL_GRAPHS_NOT_YET = ("dwarf", "lbr")
-_OF_TASKS = {"exact": "--exact", "stat": "-s", "no_inherit": "-i"}  # field of the options -> its flag
-_NOT_YET = {
-    "-p, --pid": "a running process",
-    "-t, --tid": "a running thread",
-    "-u, --uid": "a user's processes",
-    "-G, --cgroup": "a control group",
-    "-b, --branch-any": "branch stacks",
-    "-j, --branch-filter": "branch filters",
-    "-d, --data": "addresses",
-    "-I, --intr-regs": "registers at the overflow",
-    "-W, --weight": "weights",
-    "-D, --delay": "a start after a time",
-    "-m, --mmap-pages": "buffers of another size: none overflows",
-    "-n, --no-samples": "no samples",
-    "-N, --no-buildid-cache": "the build-id cache: nothing is put there",
-    "-R, --raw-samples": "raw data",
-    "-v, --verbose": "more words",
-    "--filter": "event filters",
-    "--max-size": "a limit of the file's size",
-    "--phys-data": "physical addresses",
-    "--user-regs": "registers of user mode",
-    "-S, --snapshot": "snapshots",
-    "-z, --compression-level": "compression",
-    "--switch-output": "several files",
-}
+_STACK_BYTES = 8192  # of each sample with --call-graph dwarf; perf's
+_MOST_STACK_BYTES = 65528
+_OF_TASKS = {  # field of the options -> its flag
+    "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
+    "switch_output": "--switch-output", "overwrite": "--overwrite", "sample_switch_events": "--switch-events",
+}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,17 +70,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no samples, but how often each instruction made each event: all of them, in the same file format",
     )
+    parser.add_argument("-n", "--no-samples", action="store_true", help="no samples: with -s, counts alone")
     parser.add_argument("-g", dest="callchains", action="store_true", help="record callchains, by frame pointers")
-    parser.add_argument("--call-graph", metavar="fp", type=_call_graph, help="the same")
-    parser.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
-    parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
     parser.add_argument(
-        "-k", "--clockid", metavar="CLOCK", type=_clock, help="of the samples' times: mono, for perf inject --jit; raw"
-    )
-    parser.add_argument("-s", "--stat", action="store_true", help="record the counts of each task at its end")
-    parser.add_argument("--sample-cpu", action="store_true", help="record the CPU of each sample; always, if several")
+        "--call-graph", metavar="fp | dwarf[,BYTES]", type=_call_graph,
+        help="the same; or registers and so much of the stack, by which readers find callers: dwarf [8192]",
+    )  # fmt: skip
+    parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
+    parser.add_argument("--per-thread", action="store_true", help="sample the program's first thread alone, on any CPU")
     parser.add_argument("-a", "--all-cpus", action="store_true", help="all that the machine's CPUs do, idle time too")
     parser.add_argument("-C", "--cpu", metavar="LIST", help="all that some CPUs do: 0,2-3")
+    add_level_options(parser)
+    add_filter_option(parser)
+    add_delay_option(parser)
     add_region_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
@@ -105,8 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="symbols of the board's kernel: System.map, kallsyms or ELF [the image's own, or those in its memory]",
     )
+    add_sample_options(parser)
+    add_file_options(parser)
     add_guest_options(parser)
-    add_refused_options(parser, _NOT_YET)
+    refuse_options(parser)
 
 
 def _frequency(text: str) -> int:
@@ -116,34 +106,41 @@ def _frequency(text: str) -> int:
     return positive_int(text)
 
 
-def _clock(text: str) -> int:
-    name = text.lower().removeprefix("clock_")
-    if name not in _CLOCKS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not modelled; there is {', '.join(_CLOCKS)}")
-    return _CLOCKS[name]
-
-
-def _call_graph(text: str) -> str:
-    method = text.split(",")[0]
-    if method in _CALL_GRAPHS_NOT_YET:
-        raise argparse.ArgumentTypeError(f"{method} is not modelled yet; there is fp (frame pointers)")
-    if method != "fp":
-        raise argparse.ArgumentTypeError(f"'{text}': there is fp (frame pointers)")
-    return method
+def _call_graph(text: str) -> int:
+    """Bytes of the stack in each sample; 0: callers are found by frame pointers."""
+    method, _, size = text.partition(",")
+    if method == "lbr":
+        raise argparse.ArgumentTypeError("lbr is not modelled yet; there is fp (frame pointers), dwarf[,BYTES]")
+    if method == "fp":
+        return 0
+    if method != "dwarf":
+        raise argparse.ArgumentTypeError(f"'{text}': there is fp (frame pointers), dwarf[,BYTES]")
+    bytes_ = positive_int(size) if size else _STACK_BYTES
+    if bytes_ > _MOST_STACK_BYTES:
+        raise argparse.ArgumentTypeError(f"'{text}': a sample has at most {_MOST_STACK_BYTES} bytes of stack")
+    return -(-bytes_ // 8) * 8  # whole words
 
 
 def run(options: argparse.Namespace) -> int:
     if options.count is not None and options.freq is not None:
         raise UsageError("record: -c and -F exclude each other")
+    if options.exact and (options.delay is not None or options.overwrite):
+        raise UsageError("record: --exact is of a whole run, or a region of it: not with -D or --overwrite")
     sampling = Sampling(
         frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
         inherit=not options.no_inherit,
-        cpu=options.sample_cpu,
-        per_thread_counts=options.stat,
         clock=options.clockid,
+        options=sample_options(options),
+        nothing=options.no_samples,
+        user_registers=options.user_regs,
+        interrupt_registers=options.intr_regs,
+        stack_bytes=options.call_graph or 0,
+        begins_later=options.delay is not None,
+        backward=options.overwrite,
+        per_thread=options.per_thread,
     )
     output: str | BinaryIO = options.output
     if options.output == "-":
@@ -151,6 +148,10 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
         output = sys.stdout.buffer
     session, scope = (_of_program if options.board is None else _of_board)(options)
+
+    if options.dry_run:
+        session.parse(options.event or DEFAULT_EVENTS)
+        return 0
 
     # only record needs a reader of ELF files, and only at its end
     from perfemu.symbols.finder import build_id_of
@@ -162,10 +163,14 @@ def run(options: argparse.Namespace) -> int:
         sampling,
         output,
         command_line=("perfemu", *options.command_line),
-        build_id_of=build_id_of,
+        build_id_of=None if options.no_buildid else build_id_of,
         scope=scope,
         progress=sys.stderr,
         make_exact=make_exact,
+        changes=changes_of(options),
+        toggles=options.delay or (),
+        on_switch=None if options.quiet else say_whether_counting,
+        files=files_of(options),
     )
     if recorded.ending is not None:
         announce_death(session.guest.command[0], recorded.ending)
@@ -173,10 +178,10 @@ def run(options: argparse.Namespace) -> int:
         tell(f"perfemu: record: {count} of {name} were of no instruction, and are not in the file")
     for name in recorded.never_counted:
         tell(f"perfemu: record: {name} found no counter, and has no samples (--counters)")
-    if options.output != "-":
+    if options.output != "-" and not recorded.files:
         say_if_elsewhere(options.output, recorded.path)
     if not options.quiet:
-        _say_what_was_written(recorded, options.output if options.output == "-" else recorded.path)
+        _say_what_was_written(recorded, _shown(recorded, options.output))
     if recorded.interrupted_by is not None or recorded.ending is None:
         die_of(recorded.interrupted_by or 0)
     return recorded.ending.exit_status
@@ -209,6 +214,12 @@ def _of_board(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
     return session, within_region(scope_of_cpus(options.cpu is None, options.cpu, session.guest.cpus), options)
 
 
+def _shown(recorded: Recorded, output: str) -> str:
+    if recorded.files:
+        return f"{output}.<timestamp>"
+    return output if output == "-" else recorded.path
+
+
 def _exact() -> MakeExact:
     from perfemu.attributing import ExactSamples
 
@@ -216,7 +227,14 @@ def _exact() -> MakeExact:
 
 
 def _say_what_was_written(recorded: Recorded, name: str) -> None:
+    """As perf. Of several files, each."""
     samples = f" ({recorded.samples} samples)" if recorded.samples else ""
     size = recorded.size_bytes / 1024 / 1024
+    if recorded.full:
+        tell(f"[ perfemu record: size limit reached ({recorded.size_bytes >> 10} KB), the program was stopped ]")
     tell(f"[ perfemu record: Woken up {recorded.wakeups} times to write data ]")
+    if recorded.dropped_files:
+        tell(f"[ perfemu record: {recorded.dropped_files} earlier files were not kept ]")
+    for path in recorded.files:
+        tell(f"[ perfemu record: Dump {path} ]")
     tell(f"[ perfemu record: Captured and wrote {size:.3f} MB {name}{samples} ]")

@@ -25,7 +25,15 @@ from perfemu.cli.guest import (
     refuse_board_options,
     within_region,
 )
-from perfemu.cli.options import add_delay_option, add_refused_options, checked, positive_int
+from perfemu.cli.options import (
+    add_delay_option,
+    add_filter_option,
+    add_level_options,
+    add_refused_options,
+    changes_of,
+    checked,
+    positive_int,
+)
 from perfemu.cli.streams import say_if_elsewhere, say_whether_counting, tell
 from perfemu.counters import MeasuredRun
 from perfemu.counting import (
@@ -78,7 +86,6 @@ _NOT_YET = {
     "-b, --bpf-prog": "BPF programs",
     "-S, --sync": "a sync before the run",
     "-v, --verbose": "raw counts and their times",
-    "--filter": "event filters",
     "--guest-linux": "counts of a board's processes: the guest's own perf stat has them, record --guest-linux samples",
     "--per-core": "counts per core",
     "--pre": "a command before each run",
@@ -122,6 +129,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-socket", action="store_true", help="with -a or -C: how many CPUs count, and their sum")
     add_region_options(parser)
     add_delay_option(parser)
+    add_level_options(parser)
+    add_filter_option(parser)
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     output = parser.add_argument_group("output")
     output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
@@ -229,6 +238,7 @@ def _of_program(options: argparse.Namespace, timing: Timing) -> Counted:
         after_run=lambda ending: announce_death(guest.command[0], ending),
         attach=_functions(options),
         metrics=_metrics(options),
+        changes=changes_of(options),
         **timing,
     )
     hint.say()
@@ -256,6 +266,7 @@ def _of_board(options: argparse.Namespace, timing: Timing) -> Counted:
         runs=options.repeat,
         scope=scope,
         metrics=_metrics(options),
+        changes=changes_of(options),
         **timing,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SampleType, SoftwareId
+from perfemu.events.sample_options import all_registers, apply_options, register_mask
 from perfemu.events.spec import EventSpec, parse_modifiers
 
 HAPPEN_IN_KERNEL = (SoftwareId.CONTEXT_SWITCHES, SoftwareId.CPU_MIGRATIONS)  # exclude_kernel would leave nothing
@@ -29,7 +30,22 @@ class Sampling:
     cpu: bool = False  # which one, in each sample
     system_wide: bool = False  # what CPUs do, rather than the program
     clock: int | None = None  # of the samples' times, a clockid_t; None: perf's own
-    per_thread_counts: bool = False  # a READ record at the end of each task but the first
+    options: tuple[str, ...] = ()  # names of SAMPLE_OPTIONS
+    nothing: bool = False  # no samples: counts alone
+    user_registers: str | None = None  # as --user-regs names them; "" is all
+    interrupt_registers: str | None = None
+    stack_bytes: int = 0  # of each sample's stack, and the registers to unwind it by
+    begins_later: bool = False  # some time after the program
+    backward: bool = False  # only the last samples are kept
+    per_thread: bool = False  # one buffer for all CPUs, and the first task alone
+
+    @property
+    def tracks_apart(self) -> bool:
+        """Whether tasks and mappings are told of by an event of their own: the others are not there all the time."""
+        return self.begins_later or self.backward
+
+
+TRACKING = EventSpec("dummy", PerfType.SOFTWARE, SoftwareId.DUMMY, -1, modifiers=parse_modifiers("u"), period=1)
 
 
 def _base_attr(spec: EventSpec) -> PerfEventAttr:
@@ -82,9 +98,11 @@ def user_mode_only(spec: EventSpec) -> EventSpec:
     return replace(spec, modifiers=parse_modifiers(spec.modifiers.text + "u"))
 
 
-def record_attrs(specs: Sequence[EventSpec], sampling: Sampling) -> list[PerfEventAttr]:
-    """As evsel__config and evlist__config in tools/perf/util. The first event also tracks mappings and tasks."""
-    attrs = [_record_attr(spec, sampling, tracking=number == 0) for number, spec in enumerate(specs)]
+def record_attrs(specs: Sequence[EventSpec], sampling: Sampling, isa: str = "x86_64") -> list[PerfEventAttr]:
+    """As evsel__config and evlist__config in tools/perf/util. The first event also tracks mappings and tasks; where
+    these are tracked apart, the last one does, which is TRACKING. ValueError for registers that the ISA has not."""
+    tracking = len(specs) - 1 if sampling.tracks_apart else 0
+    attrs = [_record_attr(spec, sampling, isa, tracking=number == tracking) for number, spec in enumerate(specs)]
     if len(attrs) > 1:  # samples must say whose they are: by ID, or by IDENTIFIER where their layouts differ
         same_layout = len({attr.sample_type for attr in attrs}) == 1
         for attr in attrs:
@@ -92,7 +110,27 @@ def record_attrs(specs: Sequence[EventSpec], sampling: Sampling) -> list[PerfEve
     return attrs
 
 
-def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEventAttr:
+def _record_attr(spec: EventSpec, sampling: Sampling, isa: str, tracking: bool) -> PerfEventAttr:
+    attr = _sampling_attr(spec, sampling)
+    attr.enable_on_exec = int(
+        spec.leads and not sampling.system_wide and (spec is TRACKING or not sampling.begins_later)
+    )
+    attr.inherit = int(sampling.inherit and not spec.modifiers.sample_read and not sampling.per_thread)
+    attr.write_backward = int(sampling.backward and spec is not TRACKING)
+    attr.sample_id_all = 1
+    if sampling.clock is not None:
+        attr.use_clockid, attr.clockid = 1, sampling.clock
+    if tracking:
+        attr.mmap = attr.comm = attr.task = attr.mmap2 = attr.comm_exec = attr.ksymbol = attr.bpf_event = 1
+    if sampling.per_thread:
+        attr.sample_type &= ~SampleType.TIME
+    apply_options(sampling.options, attr, isa, tracking=tracking)
+    _add_stack(attr, sampling, isa, tracking)
+    return attr
+
+
+def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
+    """Which event, how often it is sampled, and what goes into each of its samples."""
     sample_type = SampleType.IP | SampleType.TID | SampleType.TIME
     read_format = ReadFormat.ID | ReadFormat.LOST
     period, frequency = spec.period, spec.frequency
@@ -111,35 +149,37 @@ def _record_attr(spec: EventSpec, sampling: Sampling, tracking: bool) -> PerfEve
     if sampling.exact:
         sample_type |= SampleType.PERIOD
         period, frequency = 1, None
-    if sampling.callchains:
+    if sampling.callchains and spec is not TRACKING:
         sample_type |= SampleType.CALLCHAIN
     if sampling.cpu:
         sample_type |= SampleType.CPU
-    if sampling.per_thread_counts:
-        read_format |= ReadFormat.TOTAL_TIME_ENABLED | ReadFormat.TOTAL_TIME_RUNNING
     if frequency is not None:
         sample_type |= SampleType.PERIOD
-    flag = int(tracking)
+    if sampling.nothing and spec is not TRACKING:  # what a sample would have stays as it is, in the records besides
+        period, frequency = (0, None) if frequency is None else (None, 0)
     return _base_attr(spec).copy(
         sample_period=frequency if frequency is not None else period or 0,
         freq=int(frequency is not None),
         sample_type=sample_type,
         read_format=read_format,
         precise_ip=3 if sampling.exact else spec.modifiers.precise,
-        inherit=int(sampling.inherit and not spec.modifiers.sample_read),
-        inherit_stat=int(sampling.per_thread_counts),
-        enable_on_exec=int(spec.leads and not sampling.system_wide),
-        sample_id_all=1,
-        use_clockid=int(sampling.clock is not None),
-        clockid=sampling.clock or 0,
-        mmap=flag,
-        comm=flag,
-        task=flag,
-        mmap2=flag,
-        comm_exec=flag,
-        ksymbol=flag,
-        bpf_event=flag,
     )
+
+
+def _add_stack(attr: PerfEventAttr, sampling: Sampling, isa: str, tracking: bool) -> None:
+    """Registers, and with them what callers are found by afterwards: as --call-graph dwarf."""
+    if sampling.interrupt_registers is not None:
+        attr.sample_type |= SampleType.REGS_INTR
+        attr.sample_regs_intr = register_mask(sampling.interrupt_registers, isa)
+    if sampling.user_registers is not None:
+        attr.sample_type |= SampleType.REGS_USER
+        attr.sample_regs_user = register_mask(sampling.user_registers, isa)
+    if sampling.stack_bytes:
+        attr.sample_type |= SampleType.REGS_USER | SampleType.STACK_USER | SampleType.ADDR | SampleType.DATA_SRC
+        attr.sample_regs_user |= all_registers(isa)
+        attr.sample_stack_user = sampling.stack_bytes
+        attr.exclude_callchain_user = 1
+        attr.mmap_data = int(tracking)
 
 
 def counting_attr(attr: PerfEventAttr) -> PerfEventAttr:

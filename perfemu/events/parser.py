@@ -44,7 +44,8 @@ class _Parser:
 
     def parse(self, texts: Iterable[str]) -> list[EventSpec]:
         specs: list[EventSpec] = []
-        for text in texts:
+        for asked, text in enumerate(texts):
+            first = len(specs)
             for item in split_events(text):
                 group = _GROUP.match(item)
                 pattern = _TRACEPOINTS.match(item)
@@ -55,6 +56,8 @@ class _Parser:
                 else:
                     specs.append(self._event(item))
                 self._groups += 1
+            if asked:
+                specs[first:] = [replace(spec, asked=asked) for spec in specs[first:]]
         return specs
 
     def _group(self, text: str, modifiers: str, item: str) -> list[EventSpec]:

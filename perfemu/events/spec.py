@@ -32,7 +32,7 @@ class Modifiers:
     weak: bool = False  # a group that does not fit is none: tools/perf, evlist__reset_weak_group
 
 
-_PRIVILEGES = {"u": "exclude_user", "k": "exclude_kernel", "h": "exclude_hv"}
+PRIVILEGES = {"u": "exclude_user", "k": "exclude_kernel", "h": "exclude_hv"}
 _HOSTS = {"G": "exclude_guest", "H": "exclude_host"}
 _FLAGS = {"D": "pinned", "e": "exclusive", "I": "exclude_idle", "S": "sample_read", "W": "weak"}
 _NOT_MODELLED = {"b": "BPF counters"}
@@ -56,8 +56,8 @@ def parse_modifiers(text: str) -> Modifiers:
         raise EventSyntaxError(f"':{text}' asks for precise_ip {precise}; at most {MAX_PRECISE} exists")
     if "P" in text:
         precise = MAX_PRECISE
-    if any(letter in _PRIVILEGES for letter in text):
-        flags.update({name: letter not in text for letter, name in _PRIVILEGES.items()})
+    if any(letter in PRIVILEGES for letter in text):
+        flags.update({name: letter not in text for letter, name in PRIVILEGES.items()})
     if any(letter in _HOSTS for letter in text):
         flags.update({name: letter not in text for letter, name in _HOSTS.items()})
     return Modifiers(text.replace("W", ""), precise=precise, **flags)
@@ -82,6 +82,8 @@ class EventSpec:
     unit: str = ""  # "msec" for clocks
     scale: float = 1.0
     label: str | None = None  # of pmu/name=/
+    asked: int = 0  # by which -e, from 0
+    filter: str = ""  # of --filter
     source: EventSource | None = None  # that counts it, if it is none of the CPUs' own PMU
     known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
     kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise

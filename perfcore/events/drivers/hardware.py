@@ -353,7 +353,7 @@ class HardwareDriver(ABC):
             return
         missed = event.hw.missed  # what the overflow does may begin another period
         stops = event.overflow(counters.cpu, ended)
-        if missed:
+        if missed and not event.attr.freq:  # a frequency's periods are only guesses, the first of them at 1
             event.write_record(event.output.lost_samples_record(missed, counters.cpu))
         if stops:
             self.stop(event, update=False)

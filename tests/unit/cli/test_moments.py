@@ -29,10 +29,11 @@ def test_what_is_no_span(text: str) -> None:
 def test_a_delay_says_when_counting_begins_and_ends() -> None:
     assert read_delay("-1") == ()
     assert read_delay("100i") == (Span(instructions=100),)
+    assert read_delay("10us-20us,30us") == tuple(Span(ns=us * 1000) for us in (10, 20, 30))
     assert read_delay("10-20,30-40") == tuple(Span(ns=ms * 1_000_000) for ms in (10, 20, 30, 40))
 
 
-@pytest.mark.parametrize("text", ["-7", "20-10", "10-20,15-30", "10-20,30", "10i-20", "1-2-3", "0"])
+@pytest.mark.parametrize("text", ["-7", "20-10", "10-20,15-30", "10,20-30", "10i-20", "1-2-3", "0"])
 def test_what_is_no_delay(text: str) -> None:
     with pytest.raises(ValueError, match=r"ranges|time"):
         read_delay(text)

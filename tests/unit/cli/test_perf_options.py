@@ -47,7 +47,7 @@ def test_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     for options, said in (
         (["stat", "--smi-cost", GOOD], "stat --smi-cost (an option of perf's) is not modelled yet"),
         (["stat", "--per-core", GOOD], "stat --per-core (counts per core) is not modelled yet"),
-        (["record", "--affinity=node", GOOD], "record --affinity (an option of perf's) is not modelled yet"),
+        (["record", "--affinity=node", GOOD], "record --affinity: where perf reads its buffers; nothing here depends"),
         (["report", "--no-demangle"], "report --no-demangle is not modelled yet"),
         (["report", "--tas"], "report --tasks (an option of perf's) is not modelled yet"),
         (["list", "--deprecated"], "list --deprecated (an option of perf's) is not modelled yet"),

@@ -1,0 +1,76 @@
+"""Drain: the way of records from ring buffers to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from perfcore.abi.constants import RecordType
+from perfcore.abi.sample import HEADER
+from perfcore.events.ring_buffer import RingBuffer
+from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.interruption import Interruption
+
+
+class Drain:
+    """Moves whole records from all ring buffers to a file. Runs between two guest instructions, when half of one is
+    full.
+
+    Buffers that are written backward are none of these: they are read when all is to be written.
+    """
+
+    def __init__(
+        self,
+        buffers: Sequence[RingBuffer],
+        newest: Sequence[RingBuffer],
+        writer: Callable[[], PerfDataWriter],
+        interruption: Interruption,
+    ) -> None:
+        """`newest`: those that are written backward. `writer`: of the file that is written now."""
+        self.samples = 0
+        self.wakeups = 0
+        self.after_round: Callable[[], None] | None = None
+        self._buffers = buffers
+        self._newest = newest
+        self._writer = writer
+        self._interruption = interruption
+
+    def __call__(self) -> None:
+        with self.held():
+            self.now()
+            if self.after_round is not None:
+                self.after_round()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A signal of the user's waits until what is under way has been written."""
+        self._interruption.hold()
+        try:
+            yield
+        finally:
+            self._interruption.release()
+
+    def now(self, *, newest: bool = False) -> None:
+        """CPU after CPU: readers sort the records of a round by time. `newest`: of those written backward, too."""
+        records = [buffer.drain() for buffer in self._buffers]
+        records += [record for buffer in (self._newest if newest else ()) for record in buffer.newest()]
+        self._write(b"".join(records))
+
+    def _write(self, records: bytes) -> None:
+        if records:
+            self.wakeups += 1
+            self.samples += _count_samples(records)
+            writer = self._writer()
+            writer.write(records)
+            if not self._newest:  # what is in those is older than what was written before
+                writer.finish_round()  # readers sort by time; they need not wait for the file's end to do so
+
+
+def _count_samples(records: bytes) -> int:
+    unpack, end, sample = HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
+    position = count = 0
+    while position < end:
+        kind, _, size = unpack(records, position)
+        count += kind == sample
+        position += size
+    return count

@@ -26,7 +26,10 @@ COMPILERS = {
     "x86_64": ("x86_64-linux-gnu-gcc", "gcc", ["-march=x86-64", "-fcf-protection=none", "-mno-red-zone"]),
 }
 # Boards: whose instructions they execute, and where their images are loaded.
-BOARDS = {"virt": ("aarch64", ["-Wl,-Ttext=0x40080000", "-Wl,-n"])}
+BOARDS = {
+    "virt": ("aarch64", ["-Wl,-Ttext=0x40080000", "-Wl,-n"]),
+    "pc": ("x86_64", ["-Wl,-Ttext=0x100000", "-Wl,-N"]),
+}
 # Freestanding, at fixed addresses, with line numbers, and without anything that differs between machines.
 COMMON = [
     "-nostdlib", "-static", "-no-pie", "-fno-pie", "-ffile-prefix-map=" + str(HERE) + "=guest_programs",

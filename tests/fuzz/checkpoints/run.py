@@ -67,7 +67,7 @@ CASES = (
     _virt("neoverse-n1"),
     _virt("ideal"),
     _pc("cpus", "zen5", 2),
-    _pc("counters", "skylake", 1),
+    _pc("board_pmu_freeze", "skylake", 1),
     _pc("user", "ideal", 1),
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import require
+from guests import DIRECTORY
 
 SOURCES = Path(__file__).parent
 COMMAND_LINE = "one two"
@@ -125,24 +126,6 @@ a fault, and no trap
 debug registers are guarded
  2000 0
 """
-# What is counted is beside each line of the source. 10400H: NMI, masked by the APIC as it delivers. QEMU has no PMU.
-COUNTERS = """
-counted: 4 4
-interrupts behind: 0 10400 1 0
-by a fixed counter, with a vector: 0 100000000
-in privilege 3 alone: 3
-a reserved bit: d 0
-"""
-# 400H: AMD's local APICs do not mask it. Vector and error code of a general protection last.
-CORE_COUNTERS = """
-PerfMonV2: 5 4 80000022
-counted: 4 4 4
-interrupts behind: 0 400 1 0
-again, by the old numbers, the status as it was: 0 1
-frozen: 0 800000000000001 0 2
-in privilege 3 alone: 3
-the status is not written: d 0
-"""
 
 IMAGES = {
     "hello": PcImage(HELLO, status=43, cpus=2),
@@ -154,16 +137,15 @@ IMAGES = {
         DEBUG,
         differs_on_qemu=((" 6 a", " 2 a"), (" 4001 b 4000 c", " 4001 ffffffffffffecda 0 b"), (" 2000 0\n", "\n")),
     ),
-    "counters": PcImage(COUNTERS),
-    "core_counters": PcImage(CORE_COUNTERS),
 }
-OF_DRIVER = {"counters": "intel_core", "core_counters": "amd_core"}  # images for one PMU
-ON_QEMU = [name for name in IMAGES if name not in OF_DRIVER]
 
 
 @cache
 def built(name: str) -> bytes:
-    """A file that is loaded by the addresses in its Multiboot header."""
+    """A file that is loaded by the addresses in its Multiboot header: of IMAGES, or a guest program."""
+    guest_program = DIRECTORY / name / "pc.elf"
+    if guest_program.exists():
+        return guest_program.read_bytes()
     return assembled((SOURCES / f"{name}.S").read_text())
 
 

@@ -17,7 +17,7 @@ from emulator.cpu import Cpu
 from emulator.machine import Hardware, Machine, MachineConfig
 from perfemu.board_kinds import PC_PMUS
 from pmu.model import model
-from tests.unit.board.pc.images import COMMAND_LINE, IMAGES, OF_DRIVER, built
+from tests.unit.board.pc.images import COMMAND_LINE, IMAGES, built
 
 CORES = ("ideal", "skylake", "zen5")
 MEMORY_BYTES = 128 << 20
@@ -52,20 +52,14 @@ def boot(
     return Booted(board, hardware.cpus, output.decode(), messages)
 
 
-def of_its_pmu(name: str, core: str) -> bool:
-    return OF_DRIVER.get(name) in (None, model(load_core(core).pmu_models["x86_64"]).driver)
-
-
-@pytest.mark.parametrize(
-    ("name", "core"), [(name, core) for name in IMAGES for core in CORES if of_its_pmu(name, core)]
-)
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("name", IMAGES)
 def test_an_image_does_what_it_does_on_qemus_pc(name: str, core: str) -> None:
     image = IMAGES[name]
     booted = boot(name, core, image.cpus)
     assert booted.output == image.prints.lstrip()
     assert (booted.board.ended, booted.board.exit_status) == (Ended.STATUS, image.status)
-    if name not in OF_DRIVER:  # a reserved bit of an MSR is told
-        assert booted.messages == []
+    assert booted.messages == []
 
 
 def test_a_deadline_that_others_have_been_shown_to_have_passed_is_due() -> None:

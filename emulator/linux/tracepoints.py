@@ -67,6 +67,8 @@ class Tracepoints:
         """(task, CPU, who comes next if that is known)"""
         self.sched_switch: Tracepoint[[Cpu, Task | None, Task | None, bool]] = Tracepoint()
         """(CPU, who leaves, who comes, whether the former could have gone on); None: nobody, the CPU idles"""
+        self.sched_idle: Tracepoint[[Cpu]] = Tracepoint()
+        """(CPU); its task has left it, and nobody comes for now"""
         self.sched_wakeup: Tracepoint[[Task, Cpu]] = Tracepoint()
         """(task, the CPU on which it will run)"""
         self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()

@@ -122,9 +122,11 @@ class PerfEventFile(File):
         event = self.event
         if event.state <= EventState.EXIT or event.ring_buffer is None:
             return POLLHUP
-        ready = event.ring_buffer.poll_ready
-        event.ring_buffer.poll_ready = False
-        return POLLIN if ready else 0
+        return POLLIN if event.ring_buffer.poll_ready else 0
+
+    def polled(self) -> None:
+        if self.event.ring_buffer is not None:
+            self.event.ring_buffer.poll_ready = False
 
     def wait_queues(self) -> tuple[WaitQueue, ...]:
         buffer = self.event.ring_buffer
@@ -264,6 +266,11 @@ class PerfEventFile(File):
             buffer.join(self)
         if old is not None:
             old.leave(self)
+
+    @property
+    def may_be_split(self) -> bool:
+        """perf_mmap_may_split()."""
+        return False
 
     def mapped(self) -> None:
         super().mapped()

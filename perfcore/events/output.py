@@ -15,8 +15,8 @@ from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unth
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.events.kernel import Linux
 
-DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26
-"""PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK and MEM_TLB all "not available"."""
+DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26 | 0xF << 33
+"""PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK, MEM_TLB and MEM_LVLNUM all "not available"."""
 
 Prepare = Callable[[Sample, Cpu], None]
 
@@ -301,7 +301,7 @@ class EventOutput:
             data_src=DATA_SRC_NOT_AVAILABLE,
         )
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
-        if wanted & SampleType.IP:
+        if wanted & (SampleType.IP | SampleType.CODE_PAGE_SIZE):
             prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
         if kernel.executes:
             prepares.append(_prepare_level(event, kernel, Misc.EXACT_IP if exact else 0))

@@ -29,16 +29,21 @@ def wants_tasks(attr: PerfEventAttr) -> bool:
 
 
 class Sideband:
-    """Writes the records. `events_of(task)` gives the events that could hear of what `task` does."""
+    """Writes the records.
 
-    def __init__(self, events_of: EventsOf) -> None:
+    `events_of(task)` gives the events that could hear of what `task` does, `events_on(number)` those of a CPU's own.
+    """
+
+    def __init__(self, events_of: EventsOf, events_on: Callable[[int], Iterable[PerfEvent]]) -> None:
         self._events_of = events_of
+        self._events_on = events_on
+        self._last: dict[int, Task | None] = {}  # who was on each CPU before; None: it idled
 
     def _write(self, event: PerfEvent, record: Record, misc: int, cpu: Cpu | None) -> None:
         event.write_record(event.output.record(record, misc, cpu))
 
     def _listeners(self, task: Task, wanted: Callable[[PerfEventAttr], object]) -> list[PerfEvent]:
-        return [event for event in self._events_of(task) if event.state >= EventState.INACTIVE and wanted(event.attr)]
+        return _wanting(self._events_of(task), wanted)
 
     def comm(self, task: Task, by_exec: bool) -> None:
         for event in self._listeners(task, lambda attr: attr.comm):
@@ -62,12 +67,31 @@ class Sideband:
         for event in self._listeners(task, lambda attr: attr.cgroup):
             self._write(event, CgroupRecord(cgroup.id, cgroup.path), 0, task.cpu)
 
-    def switch(self, task: Task, cpu: Cpu, out: bool) -> None:
-        for event in self._listeners(task, lambda attr: attr.context_switch):
+    # switches, of which CPUs hear who comes or was there before; the idle task's ids are 0
+
+    def leaves(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
+        self._last[cpu.number] = previous
+        misc = Misc.SWITCH_OUT | (Misc.SWITCH_OUT_PREEMPT if preempted else 0)
+        self._switch(previous, cpu, following, misc)
+
+    def comes(self, task: Task, cpu: Cpu) -> None:
+        self._switch(task, cpu, self._last.get(cpu.number), 0)
+
+    def idles(self, cpu: Cpu) -> None:
+        self._switch(None, cpu, self._last.get(cpu.number), 0)
+
+    def _switch(self, task: Task | None, cpu: Cpu, other: Task | None, misc: int) -> None:
+        events = self._events_on(cpu.number) if task is None else self._events_of(task)
+        for event in _wanting(events, lambda attr: attr.context_switch):
             record: Record = Switch()
-            if event.context.task is None:
-                record = SwitchCpuWide(0, 0) if out else SwitchCpuWide(task.pid, task.tid)
-            self._write(event, record, Misc.SWITCH_OUT if out else 0, cpu)
+            if not event.of_task:
+                record = SwitchCpuWide(0, 0) if other is None else SwitchCpuWide(other.pid, other.tid)
+            self._write(event, record, misc, cpu)
+
+
+def _wanting(events: Iterable[PerfEvent], wanted: Callable[[PerfEventAttr], object]) -> list[PerfEvent]:
+    """perf_iterate_ctx: those that are not off."""
+    return [event for event in events if event.state >= EventState.INACTIVE and wanted(event.attr)]
 
 
 def mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:

@@ -53,7 +53,7 @@ class PerfEvents:
         self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
         self._regions: Regions | None = None
-        self._sideband = Sideband(self._events_of)
+        self._sideband = Sideband(self._events_of, lambda number: self._cpus[number].own.events)
         tracepoints = kernel.tracepoints
         tracepoints.task_fork.subscribe(self._task_fork)
         tracepoints.task_exit.subscribe(self._task_exit)
@@ -198,7 +198,10 @@ class PerfEvents:
             event.destroyed()
             raise
         self._next_id += 1
-        self._tells_switches |= bool(attr.context_switch)
+        if attr.context_switch and not self._tells_switches:
+            self._tells_switches = True
+            self.kernel.tracepoints.sched_switch.subscribe(self._sideband.leaves)
+            self.kernel.tracepoints.sched_idle.subscribe(self._sideband.idles)
         if not self._hears_switches:
             self._hears_switches = True
             self.kernel.tracepoints.sched_in.subscribe(self._sched_in)
@@ -292,11 +295,9 @@ class PerfEvents:
         if self._hears_moves:
             self._cpus[cpu.number].cgroup_switch(task.cgroup)
         if self._tells_switches:
-            self._sideband.switch(task, cpu, out=False)
+            self._sideband.comes(task, cpu)
 
     def _sched_out(self, task: Task, cpu: Cpu, following: Task | None) -> None:
-        if self._tells_switches:
-            self._sideband.switch(task, cpu, out=True)
         self._context_out(task, following)
         if self._hears_moves:
             self._cpus[cpu.number].cgroup_switch(task.cgroup.root if following is None else following.cgroup)

@@ -61,6 +61,7 @@ class Interest:
         return now
 
     def told(self, events: int) -> None:
+        self.file.polled()
         self.seen, self.wakes = events, self.file.wakes()
         self.disabled = bool(self.events & EPOLLONESHOT)
 

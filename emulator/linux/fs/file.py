@@ -161,6 +161,9 @@ class File:
         """POLL* bits that hold now. A plain file is always ready."""
         return POLLIN | POLLOUT
 
+    def polled(self) -> None:
+        """Somebody has been told what `poll` says: what is said once is over."""
+
     # waiting
     @property
     def changed(self) -> WaitQueue:
@@ -189,6 +192,11 @@ class File:
     def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> int:
         """The first of the contiguous frames that show `length` bytes at `offset` of a device."""
         raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
+
+    @property
+    def may_be_split(self) -> bool:
+        """Whether a part of a mapping of the device may go alone."""
+        return True
 
     def mapped(self) -> None:
         """A process has mapped the device's frames."""

@@ -73,6 +73,10 @@ class FileContent(Protocol):
 class Holder(Protocol):
     """What lives as long as a mapping of it does: an open file whose frames are mapped."""
 
+    @property
+    def may_be_split(self) -> bool:
+        """Whether a part of the mapping may go, or become other than the rest."""
+
     def mapped(self) -> None:
         """A process has mapped it."""
 

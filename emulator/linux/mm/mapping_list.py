@@ -111,10 +111,14 @@ class MappingList:
         return mapping
 
     def carve(self, start: int, end: int) -> list[Mapping]:
-        """Take [start, end) out: what was mapped there, clipped to it. The parts outside stay."""
+        """Take [start, end) out: what was mapped there, clipped to it. The parts outside stay. EINVAL: they cannot."""
         touched = self.overlapping(start, end)
         if not touched:
             return []
+        for outer in (touched[0], touched[-1]):
+            whole = start <= outer.start and outer.end <= end
+            if not whole and outer.holder is not None and not outer.holder.may_be_split:
+                raise LinuxError(EINVAL, f"the mapping at {outer.start:#x} cannot be split")
         first = bisect_left(self._starts, touched[0].start)
         keep: list[Mapping] = []
         if touched[0].start < start:

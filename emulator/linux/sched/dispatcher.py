@@ -107,6 +107,8 @@ class Dispatcher:
         tracepoints.sched_out.fire(task, queue.cpu, following)
         queue.occupy(None)
         queue.departing = False
+        if following is None and tracepoints.sched_idle:
+            tracepoints.sched_idle.fire(queue.cpu)
 
     def come(self, queue: RunQueue, task: Task) -> None:
         cpu = queue.cpu

@@ -34,9 +34,11 @@ POLLFD = struct.Struct("<ihh")
 def _poll_bits(task: Task, descriptor: int, wanted: int) -> int:
     """What holds of `wanted`, and POLLERR, POLLHUP, POLLNVAL. The NORM forms are the same here."""
     try:
-        ready = task.files.get(descriptor).poll()
+        file = task.files.get(descriptor)
     except LinuxError:
         return POLLNVAL
+    ready = file.poll()
+    file.polled()
     ready |= (POLLRDNORM if ready & POLLIN else 0) | (POLLWRNORM if ready & POLLOUT else 0)
     return ready & (wanted | POLLERR | POLLHUP)
 

@@ -64,6 +64,8 @@ static void run(const struct behaviour* behaviour, int all) {
     if (pid == 0) {
         setpgid(0, 0);
         alarm(LONGEST_S);
+        if (mlockall(MCL_CURRENT) == 0)
+            munlockall();  // all pages are there: what faults is what the program lets fault
         behaviour->run();
         exit(0);
     }

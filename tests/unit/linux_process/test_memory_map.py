@@ -55,6 +55,8 @@ class Content:
 
 
 class Holder:
+    may_be_split = True
+
     def __init__(self) -> None:
         self.references = 0
 

@@ -27,6 +27,7 @@ KINDS = {
     "pmu": "Kernel PMU event",
     "tracepoint": "Tracepoint event",
     "breakpoint": "Hardware breakpoint",
+    "probe": "Probe in a program",
     "metric": "Metric",
     "metricgroup": "Metric group",
 }
@@ -66,8 +67,10 @@ def software_events() -> Iterator[Listed]:
 
 
 def breakpoint_events() -> Iterator[Listed]:
-    """How they are written: there is no list of addresses."""
+    """How they are written, and probes: there is no list of addresses."""
     yield Listed(("mem:ADDRESS[/LENGTH][:rwx]",), "breakpoint", Support.EXACT, BREAKPOINT_NOTE)
+    yield Listed(("uprobe:[PATH:]FUNCTION[+OFFSET] [ARGUMENTS]",), "probe", Support.EXACT, "each entry, or instruction")
+    yield Listed(("uretprobe:[PATH:]FUNCTION [ARGUMENTS]",), "probe", Support.EXACT, "each return")
 
 
 def system_call_events(isas: Iterable[str]) -> Iterator[Listed]:

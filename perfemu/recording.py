@@ -126,6 +126,7 @@ def _tracing_data(specs: Sequence[EventSpec], isa: str) -> bytes | None:
     """What readers need to make something of the samples' raw data."""
     names = {spec.base_name for spec in specs if spec.type == PerfType.TRACEPOINT}
     events = [event for event in tracepoints_of(isa).values() if event.full_name in names]
+    events += {spec.tracepoint.id: spec.tracepoint for spec in specs if spec.tracepoint is not None}.values()
     return tracing_data(events) if events else None
 
 

@@ -17,6 +17,7 @@ from perfemu.scope import Scope
 from perfemu.symbols.demangle import demangle
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.finder import SymbolFinder
+from perfemu.symbols.named import functions_named
 from perfemu.symbols.table import Symbol
 
 # Where a thread lands that has left functions without their returns.
@@ -81,12 +82,8 @@ class _Function:
         """Where it is in a file, by mangled or readable names."""
         if not self.is_in(path):
             return ()
-        words = re.findall(r"\w+", self.name)
         found: dict[int, None] = {}
-        for symbol in functions:
-            mangled = symbol.name[:2] in ("_Z", "_R") and bool(words) and words[-1] in symbol.name
-            if symbol.name != self.name and not (mangled and demangle(symbol.name) == self.name):
-                continue
+        for symbol in functions_named(self.name, functions):
             if symbol.is_indirect:
                 self.indirect = path
             else:

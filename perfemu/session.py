@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from emulator.core_file.layers import is_file
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
@@ -58,6 +58,9 @@ from perfemu.ticks import InstructionTicks, TimeTicks
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.model import PmuModel
 
+if TYPE_CHECKING:
+    from perfemu.user_probes import UserProbes  # only those who probe need a reader of symbols
+
 
 class Session:
     """One run. Make it, `open` events, `run`; then read what was counted."""
@@ -80,6 +83,9 @@ class Session:
         self._linux = guest.linux(self.space)
         self._skipped = guest.skipped()
         self._program = guest.program(located.guest_path, directory)
+        self._located = located
+        self._user_probes: UserProbes | None = None  # if there are any
+        self._probes: DynamicEvents | None = None  # of the tool, once the machine is built
         self.times = RunTimes(0, 0)
         self._machine: LinuxMachine | None = None
         self.guests: Attached | None = None  # the PMUs of its guest, and those of the tool, once the machine is built
@@ -94,7 +100,28 @@ class Session:
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]:
         """The events of ``-e`` strings on this core. Raises EventSyntaxError."""
-        return parse_events(events, self.pmu_model, self._kind.type)
+        return parse_events(events, self.pmu_model, self._kind.type, self._probe)
+
+    def _probe(self, text: str, group: int) -> EventSpec:
+        """Of a probe in a program."""
+        if self._user_probes is None:
+            from perfemu.user_probes import UserProbes
+
+            self._user_probes = UserProbes(self.isa, self.space, self._located, self._program.cwd)
+        spec = self._user_probes.spec(text, group)
+        if self._task is not None:
+            self._define_probes()
+        return spec
+
+    def _define_probes(self) -> None:
+        """On the machine, which has been built."""
+        if self._user_probes is not None:
+            assert self._probes is not None
+            assert self._task is not None
+            try:
+                self._user_probes.define(self._probes, self._task)
+            except LinuxError as problem:
+                raise UsageError(problem.why) from None
 
     @property
     def program(self) -> Program:
@@ -161,11 +188,14 @@ class Session:
             self._kind.announce(cpu, self.pmu_model)
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
-        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model)))
+        guests_probes = DynamicEvents(kernel)
+        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes)))
+        self._probes = probes = DynamicEvents(kernel, measures=True)
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
-        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), measures=True)
+        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
+        self._define_probes()
         return machine
 
     def open(
@@ -293,11 +323,10 @@ class Session:
 
 
 def _drivers(
-    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, *, measures: bool = False
+    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, probes: DynamicEvents, *, measures: bool = False
 ) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)
-    probes = DynamicEvents(kernel)
     breakpoints = BreakpointDriver(kernel, measures=measures)
     of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints, UprobeDriver(probes)
     return [hardware, *of_the_machine, *software_clocks(kernel), *of_software]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,19 +25,31 @@ _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifie
 _TRACEPOINTS = re.compile(r"(?P<pattern>[a-z*?][\w*?]*:[\w*?]*[*?][\w*?]*)(?P<modifiers>:\w*)?\Z")  # a shell pattern
 _PMU = re.compile(r"(?P<pmu>[\w.-]+)/(?P<terms>[^/]*)/(?P<modifiers>:?\w*)\Z")
 _MEMORY = re.compile(r"(^|[,{\s])mem:[^,{}]*\Z")  # the beginning of a breakpoint, whose slash opens no terms
+_PROBE = re.compile(r"u(ret)?probe:")
+_IN_PROBE = re.compile(r"(^|[,{])\s*u(ret)?probe:[^,{}]*\Z")  # as far as it has been read: its slashes are a path's
 _GROUP = re.compile(r"[\w-]*\{(?P<events>[^{}]*)\}(?P<modifiers>:\w*)?\Z")
 _TOOL_EVENTS = ("duration_time", "user_time", "system_time")
 NEAR_NAMES = 4  # suggested
 
 
-def parse_events(texts: Iterable[str], pmu: PmuModel, pmu_type: int = PerfType.RAW) -> list[EventSpec]:
-    """All events of one or more ``-e`` options, in order. `pmu_type` is the attr.type of the PMU's own events."""
-    return _Parser(pmu, pmu_type).parse(texts)
+Probe = Callable[[str, int], EventSpec]
+"""Of the text of a probe in a program, and a group's number. Raises EventSyntaxError."""
+
+
+def parse_events(
+    texts: Iterable[str], pmu: PmuModel, pmu_type: int = PerfType.RAW, probe: Probe | None = None
+) -> list[EventSpec]:
+    """All events of one or more ``-e`` options, in order. `pmu_type` is the attr.type of the PMU's own events.
+
+    `probe`: None where there is no program of the modelled Linux.
+    """
+    return _Parser(pmu, pmu_type, probe).parse(texts)
 
 
 class _Parser:
-    def __init__(self, pmu: PmuModel, pmu_type: int) -> None:
+    def __init__(self, pmu: PmuModel, pmu_type: int, probe: Probe | None) -> None:
         self._pmu = pmu
+        self._probe = probe
         self._pmu_type = pmu_type
         self._sources = Sources(pmu)
         self._groups = 0
@@ -70,6 +82,8 @@ class _Parser:
         return [replace(spec, leads=number == 0, group_size=len(members)) for number, spec in enumerate(members)]
 
     def _event(self, text: str, group_modifiers: str = "") -> EventSpec:
+        if _PROBE.match(text):
+            return self._user_probe(text)
         match = _PMU.match(text)
         if text.startswith(PREFIX):
             spec, letters = breakpoint_event(text, self._pmu.isa, self._groups)
@@ -93,6 +107,11 @@ class _Parser:
             known_in_kernel=self._known_in_kernel(spec),
             kernel_executed=self._pmu.executes_kernel,
         )
+
+    def _user_probe(self, text: str) -> EventSpec:
+        if self._probe is None:
+            raise EventSyntaxError(f"'{text}': probes are for programs, not for what boots on a board")
+        return self._probe(text, self._groups)
 
     def _known_in_kernel(self, spec: EventSpec) -> bool:
         event = spec.counted_by(self._pmu)
@@ -211,7 +230,8 @@ def split_events(text: str) -> Iterator[str]:
     in_terms = False
     for position, letter in enumerate(text + ","):
         if letter == "/":
-            in_terms = not in_terms and not _MEMORY.search(text[start:position])
+            opened = text[start:position]
+            in_terms = not in_terms and not _MEMORY.search(opened) and not _IN_PROBE.search(opened)
         elif letter == "{":
             depth += 1
         elif letter == "}":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from perfcore.abi.constants import PerfType
+from perfcore.abi.tracepoints import TracepointEvent
 from perfemu.errors import EventSyntaxError
 from pmu.event import Event
 from pmu.event_source import EventSource
@@ -87,6 +88,7 @@ class EventSpec:
     source: EventSource | None = None  # that counts it, if it is none of the CPUs' own PMU
     known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
     kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise
+    tracepoint: TracepointEvent | None = None  # of a probe: one that only this run has
 
     @property
     def system_wide(self) -> bool:

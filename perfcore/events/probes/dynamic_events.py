@@ -8,18 +8,19 @@ from emulator.linux.errors import EBUSY, EEXIST, EINVAL, ENODEV, ENOENT, LinuxEr
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.probes.probe_event import Listening, ProbeEvent, TraceUprobe, described
 from perfcore.events.probes.uprobe_definition import FindFile, UprobeDefinition, parse_definition
-from perfcore.events.probes.uprobes import ProbedLinux, Uprobes
+from perfcore.events.probes.uprobes import MOST_NESTED, ProbedLinux, Uprobes
 
-_FIRST_ID = 2000  # behind those of system calls
+FIRST_ID = 2000  # behind those of system calls
 _MOST = 4096  # events and probes: more than anybody defines
 
 
 class DynamicEvents:
     """Of one subsystem."""
 
-    def __init__(self, kernel: ProbedLinux) -> None:
+    def __init__(self, kernel: ProbedLinux, *, measures: bool = False) -> None:
+        """`measures`: not for a guest. Returns are followed without a limit then."""
         self._architecture = kernel.architecture
-        self.uprobes = Uprobes(kernel)
+        self.uprobes = Uprobes(kernel, None if measures else MOST_NESTED)
         self._probes: list[TraceUprobe] = []  # in the order of their definition
         self._by_name: dict[tuple[str, str], ProbeEvent] = {}
         self._by_id: dict[int, ProbeEvent] = {}
@@ -89,7 +90,7 @@ class DynamicEvents:
         group, name = definition.group, definition.event
         if f"{group}:{name}" in tracepoints_of(self._architecture.isa):
             raise LinuxError(EEXIST, f"{group}/{name} is another event's name")
-        id = next(number for number in range(_FIRST_ID, _FIRST_ID + _MOST) if number not in self._by_id)
+        id = next(number for number in range(FIRST_ID, FIRST_ID + _MOST) if number not in self._by_id)
         event = ProbeEvent(described(id, group, name, definition.returns, definition.arguments))
         self._by_name[group, name] = self._by_id[id] = event
         return event

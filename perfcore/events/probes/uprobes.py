@@ -90,7 +90,9 @@ class _Stop:
 class Uprobes:
     """All of one kernel. As long as nobody registers it hears of nothing."""
 
-    def __init__(self, kernel: ProbedLinux) -> None:
+    def __init__(self, kernel: ProbedLinux, most_nested: int | None = MOST_NESTED) -> None:
+        """`most_nested`: of a task's calls that have not returned; of more nothing is heard. None: all are followed."""
+        self._most_nested = most_nested
         self._kernel = kernel
         self._uprobes: dict[int, dict[int, _Uprobe]] = {}  # by inode and offset
         self._stops: WeakKeyDictionary[MemoryMap, dict[int, _Stop]] = WeakKeyDictionary()
@@ -104,8 +106,10 @@ class Uprobes:
         alignment = self._kernel.architecture.instruction_alignment
         if size < place.offset < _NEGATIVE:
             raise LinuxError(EINVAL, f"offset {place.offset:#x} is beyond the file's end")
-        if place.offset % alignment or consumer.semaphore % 2:
-            raise LinuxError(EINVAL, f"offset {place.offset:#x} or its semaphore's is not aligned")
+        if place.offset % alignment:
+            raise LinuxError(EINVAL, f"offset {place.offset:#x}: instructions are at multiples of {alignment}")
+        if consumer.semaphore % 2:
+            raise LinuxError(EINVAL, f"semaphore {consumer.semaphore:#x}: its offset must be a multiple of 2")
         self._listen()
         uprobe = self._uprobes.setdefault(place.inode, {}).setdefault(place.offset, _Uprobe(place))
         if any(other.semaphore != consumer.semaphore for other in uprobe.consumers):
@@ -229,7 +233,7 @@ class Uprobes:
             if in_its_place and not 0 < caller - core.last_retired_pc <= _LONGEST_CALL:
                 break  # it has been jumped to: both return at once
             self._pop(task)
-        if len(calls) < MOST_NESTED:
+        if self._most_nested is None or len(calls) < self._most_nested:
             self._push(task, call)
 
     def _return(self, cpu: Cpu, task: Task, calls: list[_Call], address: int) -> None:

@@ -82,13 +82,28 @@ main:   wr      GLOBAL_CTRL, 0          // 4    at reset all are enabled
         expect  1                       // 3
         wr      STATUS_CLEAR, 1         // 4
 
+// Two counters, of which the second overflows with the handler's second instruction: that NMI comes behind the first one's
+// IRET, at the same place.
+        wr      PERF_CTL0 + 2, INSTRUCTIONS | OS | INT | EN // 4
+        wr      PERF_CTR0 + 2, -5, 0xFFFF // 4
+        wr      PERF_CTR0, -3, 0xFFFF   // 4
+        wr      GLOBAL_CTRL, 3          // 4
+        nops    3                       // 3
+1:      stop                            // 4
+        expect_at 1b                    // 4
+        expect_taken 4                  // 4
+        rd      STATUS                  // 4
+        expect  3                       // 3
+        wr      STATUS_CLEAR, 3         // 4
+        wr      PERF_CTL0 + 2, INSTRUCTIONS | OS | EN // 4
+
 // A freeze: all stand still at the overflow, until PMCF is cleared: then three are counted, and stop's.
         wr      DEBUGCTL, FPCI          // 4
         wr      PERF_CTR0 + 2, 0        // 4
         wr      PERF_CTR0, -2, 0xFFFF   // 4
         wr      GLOBAL_CTRL, 3          // 4
         nops    4                       // 4
-        expect_taken 3                  // 4
+        expect_taken 5                  // 4
         count   0                       // 4
         expect  0                       // 3
         count   1                       // 4
@@ -110,7 +125,7 @@ main:   wr      GLOBAL_CTRL, 0          // 4    at reset all are enabled
         wr      STATUS_CLEAR, 2, FROZEN + 0x80000000 // 4
         mov     $STATUS, %ecx           // 1
 1:      wrmsr                           // never, and 5
-        expect_taken 4                  // 4
+        expect_taken 6                  // 4
         expect_at 1b                    // 4
         rd      STATUS                  // 4
         expect  0                       // 3

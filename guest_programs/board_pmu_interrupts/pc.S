@@ -80,6 +80,21 @@ main:   wr      GLOBAL_CTRL, 0          // 4
         clear_status 1                  // 11
         expect_taken 3                  // 4
 
+// Two counters, of which the second overflows with the handler's second instruction: the entry is masked by then.
+        wr      PERFEVTSEL0 + 1, INSTRUCTIONS | OS | INT | EN // 4
+        apic    LVT_PMC, NMI            // 1  store
+        wr      PMC0 + 1, -5            // 4
+        wr      PMC0, -3                // 4
+        wr      GLOBAL_CTRL, 3          // 4
+        nops    3                       // 3
+1:      stop                            // 4
+        expect_at 1b                    // 4
+        expect_taken 4                  // 4
+        rd      GLOBAL_STATUS           // 4
+        expect  3                       // 3
+        wr      GLOBAL_STATUS_RESET, 3  // 4
+        wr      PERFEVTSEL0 + 1, 0      // 4
+
 // With privilege 3: of USR alone, as an interrupt, behind its second instruction.
         wr      PERFEVTSEL0, INSTRUCTIONS | USR | INT | EN // 4
         apic    LVT_PMC, VECTOR         // 1  store
@@ -87,15 +102,15 @@ main:   wr      GLOBAL_CTRL, 0          // 4
         in_user user, 0x202             // 7, and there 5, and 1
         stop                            // 4
         expect_at second                // 4
-        expect_taken 4                  // 4
+        expect_taken 5                  // 4
         clear_status 1                  // 11
         mov     $text, %esi             // 1
-        jmp     end                     // 1, and of its own 4 * 1 + 3 * 14 + 2 * 13: "4 interrupts\n"
+        jmp     end                     // 1, and of its own 4 * 1 + 3 * 14 + 2 * 13: "5 interrupts\n"
 
 user:   nops    2                       // 2
 second: nops    2                       // 2
         int     $CALL                   // 1
-text:   .asciz  "4 interrupts\n"
+text:   .asciz  "5 interrupts\n"
 
         gates
         gate    2, nmi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from perfcore.perfdata.errors import PerfDataError
 from perfemu.annotating import AnnotatedFunction, AnnotatedInstruction, SampledFunctions
@@ -33,7 +33,7 @@ from perfemu.reporting import (
 )
 from perfemu.results import Interval, NamedCounts, Recording, RunResult, StatResult, samples
 from perfemu.sample_table import SampleTable
-from perfemu.scope import scope_of_cpus, scope_of_stat
+from perfemu.scope import of_ids, scope_of_cpus, scope_of_stat
 from perfemu.session import Session
 from perfemu.streams import Streams
 from perfemu.symbols.finder import build_id_of
@@ -112,6 +112,9 @@ def stat(
     functions: bool = False,
     from_symbol: str | None = None,
     to_symbol: str | None = None,
+    marker: int | Literal["any"] | None = None,
+    pids: Sequence[int] = (),
+    tids: Sequence[int] = (),
     delay: str | None = None,
     interval: str | None = None,
     input: bytes | None = None,
@@ -121,8 +124,9 @@ def stat(
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
     `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu`, `per_socket` and `per_thread`
-    -a, -C, -A, --per-socket and --per-thread, `from_symbol` and `to_symbol` --from-symbol and --to-symbol, `delay` and
-    `interval` -D and -I: "20us", "1000000i". Raises EventSyntaxError for an unknown event. For the rest see `run`.
+    -a, -C, -A, --per-socket and --per-thread, `from_symbol`, `to_symbol` and `marker` --from-symbol, --to-symbol and
+    --marker, `pids` and `tids` -p and -t, `delay` and `interval` -D and -I: "20us", "1000000i". Raises EventSyntaxError
+    for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
@@ -135,7 +139,7 @@ def stat(
     )
     guest = Guest.of(guest, **options)
     scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus, per_socket=per_socket)
-    scope = within(scope, from_symbol, to_symbol)
+    scope = of_ids(within(scope, from_symbol, to_symbol, marker), pids, tids)
     with Streams(input, capture) as streams:
         counted = count(
             streams.connect(guest),
@@ -167,6 +171,10 @@ def record(
     cpu_list: str | None = None,
     from_symbol: str | None = None,
     to_symbol: str | None = None,
+    marker: int | Literal["any"] | None = None,
+    pids: Sequence[int] = (),
+    tids: Sequence[int] = (),
+    delay: str | None = None,
     input: bytes | None = None,
     capture: bool = False,
     **options: Any,
@@ -175,10 +183,13 @@ def record(
 
     There is a sample every `period` events, or else `frequency_hz` in a second; with `exact` one for each instruction,
     whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
-    -C, `from_symbol` and `to_symbol` as for `stat`. For the rest see `run` and `stat`.
+    -C; `from_symbol`, `to_symbol`, `marker`, `pids`, `tids`, `delay` and the rest are as for `stat` and `run`.
     """
     guest = Guest.of(guest, **options)
-    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
+    sampling = Sampling(
+        None if period is not None else frequency_hz, period, callchains=callchains, begins_later=delay is not None
+    )
+    scope = within(scope_of_cpus(all_cpus, cpu_list, guest.cpus), from_symbol, to_symbol, marker)
     path = os.fspath(output)
     with Streams(input, capture) as streams:
         recorded = record_to_file(
@@ -188,7 +199,8 @@ def record(
             path,
             command_line=("perfemu", "record", *guest.command),
             build_id_of=build_id_of,
-            scope=within(scope_of_cpus(all_cpus, cpu_list, guest.cpus), from_symbol, to_symbol),
+            scope=of_ids(scope, pids, tids),
+            toggles=() if delay is None else read_delay(delay),
             make_exact=ExactSamples if exact else None,
         )
         stdout, stderr = streams.output()

@@ -36,7 +36,7 @@ class ExactSamples:
         columns = [session.user_probes(event) for event in self._opened[0]]  # 0: of no instruction
         task = None if inherit else session.program_task
         return Attribution(
-            session.machine.kernel, columns, self._write, cpus=self._by_cpu, task=task, regions=session.regions
+            session.machine.kernel, columns, self._write, cpus=self._by_cpu, task=task, within=session.within
         )
 
     def _write(self, what: Attributed) -> None:

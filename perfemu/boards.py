@@ -61,7 +61,7 @@ from perfemu.moments import Span
 from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.quantities import size_bytes
 from perfemu.run_times import RunTimes
-from perfemu.scope import Region
+from perfemu.scope import Scope
 from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from perfemu.told import Told
@@ -162,11 +162,12 @@ class BoardSession:
     def program_task(self) -> Task:
         raise UsageError("a board has no threads that perfemu knows")
 
-    def count_within(self, region: Region) -> None:
-        raise UsageError("--from-symbol, --to-symbol: are for programs of Linux's; a board counts as a whole")
+    def count_within(self, scope: Scope, *, inherit: bool) -> None:
+        if scope.region is not None or scope.ids is not None:
+            raise UsageError("regions, -p and -t are of programs of Linux's; a board counts as a whole")
 
-    def check_region(self) -> None:
-        """There is none."""
+    def check_reached(self) -> None:
+        """All of it was."""
 
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]:
         """The serial port shows how far it is."""

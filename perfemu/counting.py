@@ -198,6 +198,7 @@ def count_runs(
             of.counts(),
             tuple(of_times),
             system_wide=scope.cpus is not None,
+            of_ids=scope.title,
             parts=tuple(Part(label, counts(part, {}, of_times)) for label, part in (of_parts or {}).items()),
             counted_by_hits=session.pmu_model.caches_counted_by_hits,
             partly_modelled=session.partly_modelled,
@@ -212,9 +213,10 @@ def count_runs(
     for number in range(runs):
         if number:
             session = new_run()
-        if scope.region is not None:
-            session.count_within(scope.region)
-        counters = Counters(session, specs, scope, inherit, begins_later=when.toggles is not None)
+        session.count_within(scope, inherit=inherit)
+        counters = Counters(
+            session, specs, scope, inherit or scope.ids is not None, begins_later=when.toggles is not None
+        )
         interruption = Interruption()
         beside = None if attach is None else attach(session, specs, scope, interruption)
         timed = Timed(session, counters, when, interruption, of_interval, on_interval, on_switch)
@@ -232,6 +234,6 @@ def count_runs(
             break
         if after_run is not None and ending is not None:
             after_run(ending)
-        session.check_region()
+        session.check_reached()
     total = counts(whole, parts)
     return Counted(total, ending, interrupted_by, None if beside is None else beside.measured(total))

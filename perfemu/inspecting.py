@@ -12,7 +12,6 @@ from emulator.probes import Probe
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import SampleType
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.regions import Regions
 from perfemu.boards import BoardSession
 from perfemu.counters import enable_groups
 from perfemu.events.attributes import stat_attr
@@ -114,12 +113,11 @@ def inspect_program(session: Session, events: Iterable[str], period: int | None,
     looks.watch(machine.cpus)
     region = None
     if where.symbol is not None:
-        region = SymbolRegion(where.symbol).in_files(session.space)
-        regions = Regions(machine.kernel, region.entries)
-        regions.on_moved(lambda task: looks.enter())
+        region = SymbolRegion(where.symbol).watched(machine.kernel, session.isa, session.space)
+        region.within.on_moved(lambda task: looks.enter())
     session.run_to_a_pause()
     if region is not None:
-        region.check(regions.counts)
+        region.check()
     return looks.all()
 
 

@@ -33,7 +33,7 @@ from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.moments import Span, toggle
 from perfemu.namespace import Namespace
-from perfemu.scope import PROGRAM, Region, Scope
+from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
@@ -61,8 +61,8 @@ class RecordedRun(LimitedRun, Protocol):
     def build_id(self, path: str) -> bytes | None:
         """Of a mapped file, if the run knows it itself, or knows that nobody does (empty)."""
 
-    def count_within(self, region: Region) -> None: ...
-    def check_region(self) -> None: ...
+    def count_within(self, scope: Scope, *, inherit: bool) -> None: ...
+    def check_reached(self) -> None: ...
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
     def run(self, interruption: Interruption | None = None) -> Ending: ...
     def realtime_ns(self) -> int:
@@ -278,8 +278,9 @@ def record(
 
     Where sampling begins later, `toggles` say when, and `on_switch` hears of it.
     """
-    if scope.region is not None:
-        session.count_within(scope.region)
+    session.count_within(scope, inherit=sampling.inherit)
+    if scope.ids is not None:
+        sampling = replace(sampling, inherit=True)  # by which alone the events come to those
     specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
     recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages)
     time = partial(_time_of, session)
@@ -301,7 +302,7 @@ def record(
         interruption.hold()  # a second signal does not hurry the end
         recorder.finish()
         if interrupted_by is None:
-            session.check_region()
+            session.check_reached()
 
         def complete(writer: PerfDataWriter, features: Features) -> None:
             features.jit_files = session.symbol_files(writer.pids_with_own_code, writer.mapped_files)

@@ -8,10 +8,13 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from emulator.linux.mm.mapping import MappedFile
-from perfcore.events.regions import Entries, RegionCounts
+from perfcore.events.kernel import Linux
+from perfcore.events.regions import Entries, RegionCounts, Regions
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.markers import MarkerRegion
 from perfemu.namespace import Namespace
 from perfemu.scope import Scope
 from perfemu.symbols.demangle import demangle
@@ -40,24 +43,45 @@ class SymbolRegion:
     def __str__(self) -> str:
         return f"from {self.from_symbol}" + (f" to {self.to_symbol}" if self.to_symbol is not None else "")
 
-    @property
-    def ends_at_entry(self) -> bool:
-        return self.to_symbol is not None
-
-    def in_files(self, space: Namespace) -> SymbolRegionInFiles:
-        """For one run."""
-        return SymbolRegionInFiles(self, space)
+    def watched(self, kernel: Linux, isa: str, space: Namespace) -> WatchedSymbolRegion:
+        """Before the run."""
+        in_files = SymbolRegionInFiles(self, space)
+        regions = Regions(kernel, in_files.entries, to_entry=self.to_symbol is not None)
+        return WatchedSymbolRegion(in_files, regions)
 
 
-def within(scope: Scope, from_symbol: str | None, to_symbol: str | None) -> Scope:
-    """What --from-symbol and --to-symbol leave of it. Raises UsageError."""
-    if from_symbol is None:
-        if to_symbol is not None:
-            raise UsageError(f"--to-symbol {to_symbol}: a region begins with --from-symbol")
+@dataclass(frozen=True, slots=True)
+class WatchedSymbolRegion:
+    """... of one run."""
+
+    in_files: SymbolRegionInFiles
+    within: Regions
+
+    def remarks(self) -> Iterator[str]:
+        """What the user should know of it."""
+        return self.in_files.remarks(self.within.counts)
+
+    def check(self) -> None:
+        """PerfemuError if it was never reached, or its end was not."""
+        self.in_files.check(self.within.counts)
+
+
+def within(
+    scope: Scope, from_symbol: str | None, to_symbol: str | None, marker: int | Literal["any"] | None = None
+) -> Scope:
+    """What --from-symbol and --to-symbol, or --marker, leave of it. Raises UsageError."""
+    if from_symbol is None and to_symbol is not None:
+        raise UsageError(f"--to-symbol {to_symbol}: a region begins with --from-symbol")
+    if from_symbol is not None and marker is not None:
+        raise UsageError("--from-symbol and --marker exclude each other")
+    if from_symbol is None and marker is None:
         return scope
     if scope.cpus is not None:
-        raise UsageError(f"--from-symbol {from_symbol}: regions are of the program's threads: not with -a or -C")
-    return replace(scope, region=SymbolRegion(from_symbol, to_symbol))
+        option = "--marker" if from_symbol is None else f"--from-symbol {from_symbol}"
+        raise UsageError(f"{option}: regions are of the program's threads: not with -a or -C")
+    if from_symbol is not None:
+        return replace(scope, region=SymbolRegion(from_symbol, to_symbol))
+    return replace(scope, region=MarkerRegion(None if marker == "any" else marker))
 
 
 @dataclass(slots=True)

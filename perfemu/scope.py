@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Protocol
 
-from emulator.linux.mm.mapping import MappedFile
-from perfcore.events.regions import Entries, RegionCounts
+from perfcore.events.followed import Ids
+from perfcore.events.kernel import Linux
+from perfcore.events.within import Within
 from perfemu.cpu_list import cpu_numbers
 from perfemu.errors import UsageError
 from perfemu.namespace import Namespace
@@ -23,44 +24,52 @@ class Split(Enum):
     THREADS = auto()
 
 
-class RegionInFiles(Protocol):
-    """A region, as it is in the files of one run."""
+class WatchedRegion(Protocol):
+    """A region of one run."""
 
-    def entries(self, file: MappedFile) -> Entries:
-        """Where it begins and ends in a file that has been mapped."""
+    @property
+    def within(self) -> Within:
+        """Who is inside."""
 
-    def remarks(self, counts: RegionCounts) -> Iterable[str]:
-        """What the user should know of a region that was reached."""
+    def remarks(self) -> Iterable[str]:
+        """After the run: what the user should know of a region that was reached."""
 
-    def check(self, counts: RegionCounts) -> None:
+    def check(self) -> None:
         """PerfemuError for one that was not."""
 
 
 class Region(Protocol):
-    """A part of the program, as ``perfemu.regions`` makes it: only who has one needs a reader of symbols."""
+    """A part of the program, as ``perfemu.regions`` or ``perfemu.markers`` makes it: only who has one needs those."""
 
-    @property
-    def ends_at_entry(self) -> bool:
-        """Of another function, rather than at the return of the first."""
-
-    def in_files(self, space: Namespace) -> RegionInFiles: ...
+    def watched(self, kernel: Linux, isa: str, space: Namespace) -> WatchedRegion:
+        """Before the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """`cpus`: all that these execute; None: the program, wherever it runs. `name` is perf's for the former.
 
-    `region`: of the program only this.
+    `region`: of the program only this; `ids`: only these processes and threads, and what they start.
     """
 
     cpus: tuple[int, ...] | None = None
     name: str = ""
     split: Split = Split.NOTHING
     region: Region | None = None
+    ids: Ids | None = None
+
+    @property
+    def title(self) -> str:
+        """perf's, of ids, in place of the program's name."""
+        if self.ids is None:
+            return ""
+        kind, numbers = ("process", self.ids.pids) if self.ids.pids else ("thread", self.ids.tids)
+        return f"{kind} id '{','.join(map(str, sorted(numbers)))}'"
 
     def check_shared(self, events: Iterable[str]) -> None:
         """These are counted for all CPUs at once. UsageError where only a part of what happens is wanted."""
-        part = "--per-thread" if self.split is Split.THREADS else "a region" if self.region is not None else None
+        parts = {"--per-thread": self.split is Split.THREADS, "a region": self.region, "-p or -t": self.ids}
+        part = next((name for name, wanted in parts.items() if wanted), None)
         for event in events:
             if part is not None:
                 raise UsageError(
@@ -108,3 +117,14 @@ def _parse(text: str, cpus: int) -> tuple[int, ...]:
         there = "CPU 0 alone" if cpus == 1 else f"CPUs 0 to {cpus - 1}"
         raise UsageError(f"-C {text}: there is no CPU {last}: the machine has {there} (--cpus)")
     return found
+
+
+def of_ids(scope: Scope, pids: Sequence[int], tids: Sequence[int]) -> Scope:
+    """What -p and -t leave of it. Raises UsageError."""
+    if not pids and not tids:
+        return scope
+    if pids and tids:
+        raise UsageError("-p and -t exclude each other")
+    if scope.cpus is not None:
+        raise UsageError("-p, -t: are of the program's processes and threads: not with -a or -C")
+    return replace(scope, ids=Ids(frozenset(pids), frozenset(tids)))

@@ -27,13 +27,14 @@ from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
+from perfcore.events.followed import Followed
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.probes.dynamic_events import DynamicEvents
-from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import records_of_living
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
+from perfcore.events.within import Within, WithinAll
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.activity_monitors import announce_to_programs
 from perfemu.cores import core_for, pmu_of
@@ -53,7 +54,7 @@ from perfemu.moments import Span
 from perfemu.pmu_kinds import PMU_KINDS, Attached, measuring_counters, pmu_mappings
 from perfemu.progress import Limit, Progress
 from perfemu.run_times import RunTimes
-from perfemu.scope import Region, RegionInFiles
+from perfemu.scope import Scope, WatchedRegion
 from perfemu.ticks import InstructionTicks, TimeTicks
 from perfemu.undefined.message import UndefinedInstructions
 from pmu.model import PmuModel
@@ -92,8 +93,9 @@ class Session:
         self.measuring: Attached | None = None
         self._events: PerfEvents | None = None
         self._task: Task | None = None
-        self.regions: Regions | None = None  # inside which alone events count
-        self._region: RegionInFiles | None = None
+        self.within: Within | None = None  # where alone events count
+        self._region: WatchedRegion | None = None
+        self._followed: Followed | None = None
         if self._skipped.anything and self.core.model is None:
             option = "--fast-forward" if self._skipped.functional else "--warmup"
             raise UsageError(f"{option}: core {self.core.title} models nothing that would begin later")
@@ -206,22 +208,32 @@ class Session:
         assert self._events is not None, "the machine has been built"
         return self._events.open(attr, None if system_wide else self._task, cpu, leader)
 
-    def count_within(self, region: Region) -> None:
-        """Events that will be opened count only there. Before any is."""
-        machine = self.machine
-        assert self._events is not None, "the machine has been built"
-        self._region = region.in_files(self.space)
-        self.regions = Regions(machine.kernel, self._region.entries, to_entry=region.ends_at_entry)
-        self._events.count_within(self.regions)
-        self.regions.on_moved(lambda task: machine.fast_forward.region_began())
-
-    def check_region(self) -> None:
-        """After the run: say what the user should know of its region. Raises PerfemuError if it was never reached."""
-        if self._region is None or self.regions is None:
+    def count_within(self, scope: Scope, *, inherit: bool) -> None:
+        """Events that will be opened count only within its region, and of its ids. Before any is."""
+        if scope.ids is None and scope.region is None:
             return
-        self._region.check(self.regions.counts)
-        for remark in self._region.remarks(self.regions.counts):
-            self.machine.kernel.name_once(remark)
+        kernel = self.machine.kernel
+        assert self._events is not None, "the machine has been built"
+        parts: list[Within] = []
+        if scope.ids is not None:
+            self._followed = Followed(kernel, scope.ids, self.program_task, inherit=inherit)
+            parts.append(self._followed)
+        if scope.region is not None:
+            self._region = region = scope.region.watched(kernel, self.isa, self.space)
+            region.within.on_moved(lambda task: self.machine.fast_forward.region_began())
+            parts.append(region.within)
+        self.within = WithinAll(parts)
+        self._events.count_within(self.within)
+
+    def check_reached(self) -> None:
+        """After the run: say what the user should know of what was to be counted. PerfemuError if it never was."""
+        if self._followed is not None and self._followed.missing:
+            missing, seen = self._followed.missing[0], self._followed.seen
+            raise PerfemuError(f"there was no process or thread {missing}: there were {min(seen)} to {max(seen)}")
+        if self._region is not None:
+            self._region.check()
+            for remark in self._region.remarks():
+                self.machine.kernel.name_once(remark)
 
     def user_probes(self, event: PerfEvent) -> int:
         """The probes that an open event counts in user mode, as a mask; 0 where it is not the PMU's."""
@@ -246,8 +258,9 @@ class Session:
 
     def run_to_a_pause(self, interruption: Interruption | None = None) -> Ending | None:
         """The same; None: the machine has been paused before the program's end."""
-        if self._skipped.waits_for_region and self.regions is None:
-            raise UsageError("--fast-forward region, --warmup region: which? name its function by --from-symbol")
+        if self._skipped.waits_for_region and self._region is None:
+            which = "name its function by --from-symbol, or mark it: --marker"
+            raise UsageError(f"--fast-forward region, --warmup region: which? {which}")
         machine = self.machine
         task = self._task
         assert task is not None, "the machine has been built"

@@ -19,7 +19,7 @@ from emulator.linux.mm.mapping import PROT_EXEC, Mapping
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import Task
 from perfcore.events.kernel import Linux
-from perfcore.events.regions import Regions
+from perfcore.events.within import Within
 
 _NOBODY = 0
 
@@ -49,24 +49,24 @@ class Attribution:
         *,
         cpus: Container[int],
         task: Task | None = None,
-        regions: Regions | None = None,
+        within: Within | None = None,
     ) -> None:
         """`columns`: what each counts, as `CounterBank.connect` takes it. Only on `cpus`; `task`: None is all of them;
-        `regions`: only inside of these.
+        `within`: only who is within that.
         """
         self._kernel = kernel
         self._row_words = 1 + len(columns)
         self._deliver = deliver
         self._task = task
-        self._regions = regions
+        self._within = within
         self._cpus = [cpu for cpu in kernel.cpus if cpu.number in cpus]
         self._accounts: dict[Task, int] = {}
         self._opened = _NOBODY
         self._code: WeakKeyDictionary[MemoryMap, _Ranges] = WeakKeyDictionary()
         for cpu in self._cpus:
             cpu.core.attribute(columns)
-        if regions is not None:
-            regions.on_moved(self._moved)
+        if within is not None:
+            within.on_moved(self._moved)
         tracepoints = kernel.tracepoints
         tracepoints.sched_in.subscribe(self._sched_in)
         tracepoints.sched_out.subscribe(self._sched_out)
@@ -117,7 +117,7 @@ class Attribution:
             self._sched_out(task, task.cpu, None)
 
     def _counts(self, task: Task) -> bool:
-        return self._task in (None, task) and (self._regions is None or task in self._regions)
+        return self._task in (None, task) and (self._within is None or task in self._within)
 
     def _task_exit(self, task: Task) -> None:
         self.close(task)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu
 from emulator.linux.mm.breakpoints import Listener
-from emulator.linux.mm.mapping import PROT_EXEC, MappedFile, Mapping
+from emulator.linux.mm.mapping import MappedFile, Mapping
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import Task
+from perfcore.events.code_places import CodePlaces
 from perfcore.events.kernel import Linux
 
 
@@ -79,10 +79,9 @@ class Regions:
         self._find = find
         self._to_entry = to_entry
         self._inside: dict[Task, _Inside] = {}
-        self._places: WeakKeyDictionary[MemoryMap, dict[int, Listener]] = WeakKeyDictionary()
+        self._places = CodePlaces(kernel, self._found)
         self._moved: list[Callable[[Task], None]] = []
         tracepoints = kernel.tracepoints
-        tracepoints.mmap.subscribe(self._mmap)
         tracepoints.task_fork.subscribe(self._task_fork)
         tracepoints.task_exec.subscribe(self._end)
         tracepoints.task_exit.subscribe(self._end)
@@ -99,20 +98,9 @@ class Regions:
 
     # where
 
-    def _mmap(self, task: Task, mapping: Mapping) -> None:
-        """Other code may be where some was."""
-        if not mapping.protection & PROT_EXEC:
-            return
-        memory = task.mm
-        places = self._places.setdefault(memory, {})
-        for address in [address for address in places if mapping.start <= address < mapping.end]:
-            memory.breakpoints.clear(address, places.pop(address))
-        if mapping.file is None:
-            return
-        for offset, listener in self._listeners(self._find(mapping.file)).items():
-            address = mapping.start + offset - mapping.offset
-            if mapping.start <= address < mapping.end:
-                self._set(memory, address, listener)
+    def _found(self, mapping: Mapping) -> dict[int, Listener]:
+        assert mapping.file is not None, "only files have places"
+        return self._listeners(self._find(mapping.file))
 
     def _listeners(self, entries: Entries) -> dict[int, Listener]:
         """By offset."""
@@ -124,14 +112,7 @@ class Regions:
         listeners |= dict.fromkeys(entries.last, self._last)
         return listeners | {offset: self._renewed if offset in both else self._first for offset in entries.first}
 
-    def _set(self, memory: MemoryMap, address: int, listener: Listener) -> None:
-        self._places.setdefault(memory, {})[address] = listener
-        memory.breakpoints.set(address, listener)
-
     def _task_fork(self, parent: Task, child: Task) -> None:
-        if child.mm is not parent.mm:
-            for address, listener in self._places.get(parent.mm, {}).items():
-                self._set(child.mm, address, listener)
         inside = self._inside.get(parent)
         if inside is not None and child.pid != parent.pid:
             self._begin(child, replace(inside, memory=child.mm))
@@ -187,9 +168,8 @@ class Regions:
         """What is behind this call may be where a longjmp lands."""
         task = self._executing(cpu)
         caller = self._called(cpu, task).return_address
-        places = self._places.setdefault(task.mm, {})
-        if caller is not None and caller not in places:
-            self._set(task.mm, caller, self._landed)
+        if caller is not None and not self._places.is_set(task.mm, caller):
+            self._places.set(task.mm, caller, self._landed)
 
     def _landed(self, cpu: Cpu) -> None:
         self._end_if_left(self._executing(cpu), self._stack_pointer(self._executing(cpu)))

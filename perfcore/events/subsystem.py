@@ -30,10 +30,10 @@ from perfcore.events.grouping import check_group, check_output, check_size
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, sampled_registers
 from perfcore.events.pmu_driver import PmuDriver
-from perfcore.events.regions import Regions
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
+from perfcore.events.within import Within
 
 
 class PerfEvents:
@@ -52,7 +52,7 @@ class PerfEvents:
         self._tick = Tick(kernel)
         self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
-        self._regions: Regions | None = None
+        self._within: Within | None = None
         self._sideband = Sideband(self._events_of, lambda number: self._cpus[number].own.events)
         tracepoints = kernel.tracepoints
         tracepoints.task_fork.subscribe(self._task_fork)
@@ -62,11 +62,11 @@ class PerfEvents:
         tracepoints.mmap.subscribe(self._sideband.mmap)
         tracepoints.cgroup_mkdir.subscribe(self._sideband.cgroup)
 
-    def count_within(self, regions: Regions) -> None:
+    def count_within(self, within: Within) -> None:
         """Events of tasks count inside these alone: elsewhere, as if on no CPU. Before any is open."""
         assert not self._contexts, "an event is open"
-        self._regions = regions
-        regions.on_moved(self._moved)
+        self._within = within
+        within.on_moved(self._moved)
 
     # opening
 
@@ -255,7 +255,7 @@ class PerfEvents:
         return context
 
     def _counts(self, task: Task) -> bool:
-        return self._regions is None or task in self._regions
+        return self._within is None or task in self._within
 
     def _moved(self, task: Task) -> None:
         """It has come inside a region, or left it."""

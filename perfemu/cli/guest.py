@@ -7,8 +7,10 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Literal
 
 from emulator.linux.process.program import ProgramError, identify
+from perfemu.cli.options import AttachedValue, positive_int
 from perfemu.cli.streams import tell
 from perfemu.cores import core
 from perfemu.ending import Ending
@@ -18,7 +20,7 @@ from perfemu.guest import REPEATED, Guest
 from perfemu.guest_options import LIMITS, MACHINE, MEASURING, OPTIONS, GuestOption, Number
 from perfemu.locate import locate
 from perfemu.quantities import TIME_UNITS, time_ns
-from perfemu.scope import Scope
+from perfemu.scope import Scope, of_ids
 
 _OF_BOARDS = {
     "initrd": "--initrd",
@@ -170,17 +172,49 @@ def add_region_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--to-symbol", metavar="[MODULE:]NAME", help="... or to the next entry of this function, instead of the return"
     )
+    parser.add_argument(
+        "--marker",
+        action=AttachedValue,
+        read=_marker,
+        metavar="=N",
+        help="count only what the program itself marks, by perfemu_markers.h, in each thread; N: by markers 0 to 7",
+    )
+
+
+def _marker(text: str) -> int | Literal["any"]:
+    # only who gives one needs it
+    from perfemu.markers import read_number
+
+    return read_number(text)
+
+
+def add_id_options(parser: argparse._ActionsContainer) -> None:
+    """Which of the program's processes and threads count."""
+    parser.add_argument(
+        "-p",
+        "--pid",
+        metavar="PID,...",
+        type=_ids,
+        default=(),
+        help="these processes of the program alone, from when they appear, and what they start; the program is 1000",
+    )
+    parser.add_argument("-t", "--tid", metavar="TID,...", type=_ids, default=(), help="... these threads")
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(positive_int(number) for number in text.split(","))
 
 
 def within_region(scope: Scope, options: argparse.Namespace) -> Scope:
     """What `add_region_options` leave of it."""
-    if options.from_symbol is None and options.to_symbol is None:
+    scope = of_ids(scope, getattr(options, "pid", ()), getattr(options, "tid", ()))
+    if options.from_symbol is None and options.to_symbol is None and options.marker is None:
         return scope
 
     # only regions need a reader of symbols before the end
     from perfemu.regions import within
 
-    return within(scope, options.from_symbol, options.to_symbol)
+    return within(scope, options.from_symbol, options.to_symbol, options.marker)
 
 
 def guest_of(options: argparse.Namespace) -> Guest:

@@ -15,6 +15,7 @@ from perfemu.cli.guest import (
     add_event_option,
     add_guest_linux_options,
     add_guest_options,
+    add_id_options,
     add_region_options,
     announce_death,
     guest_of,
@@ -84,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_filter_option(parser)
     add_delay_option(parser)
     add_region_options(parser)
+    add_id_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing at the end")
     add_counters_option(parser)
     add_board_options(parser)
@@ -131,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
-        inherit=not options.no_inherit,
+        inherit=not options.no_inherit and not options.per_thread,
         clock=options.clockid,
         options=sample_options(options),
         nothing=options.no_samples,

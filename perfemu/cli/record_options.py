@@ -28,8 +28,6 @@ _CLOCKS = {  # by perf's names
 }
 _MOST_PAGES = 1 << 18  # of 4 KiB, for each CPU
 _NOT_YET = {
-    "-p, --pid": "a running process",
-    "-t, --tid": "a running thread",
     "-u, --uid": "a user's processes",
     "-G, --cgroup": "a control group",
     "-b, --branch-any": "branch stacks",

@@ -19,6 +19,7 @@ from perfemu.cli.guest import (
     add_counters_option,
     add_event_option,
     add_guest_options,
+    add_id_options,
     add_region_options,
     announce_death,
     guest_of,
@@ -79,8 +80,6 @@ EXAMPLES = """\
 
 # Options of perf's that would silently mean something else here.
 _NOT_YET = {
-    "-p, --pid": "a running process",
-    "-t, --tid": "a running thread",
     "-G, --cgroup": "a control group",
     "-T, --transaction": "transactions",
     "-b, --bpf-prog": "BPF programs",
@@ -128,6 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
     parser.add_argument("--per-socket", action="store_true", help="with -a or -C: how many CPUs count, and their sum")
     add_region_options(parser)
+    add_id_options(parser)
     add_delay_option(parser)
     add_level_options(parser)
     add_filter_option(parser)

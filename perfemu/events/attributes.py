@@ -115,7 +115,7 @@ def _record_attr(spec: EventSpec, sampling: Sampling, isa: str, tracking: bool) 
     attr.enable_on_exec = int(
         spec.leads and not sampling.system_wide and (spec is TRACKING or not sampling.begins_later)
     )
-    attr.inherit = int(sampling.inherit and not spec.modifiers.sample_read and not sampling.per_thread)
+    attr.inherit = int(sampling.inherit and not spec.modifiers.sample_read)
     attr.write_backward = int(sampling.backward and spec is not TRACKING)
     attr.sample_id_all = 1
     if sampling.clock is not None:

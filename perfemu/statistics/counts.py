@@ -159,6 +159,7 @@ class Counts:
     events: tuple[Count, ...]
     runs: tuple[RunTimes, ...]
     system_wide: bool = False
+    of_ids: str = ""  # perf's name for the processes or threads that alone are counted
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
     counted_by_hits: frozenset[CacheId] = frozenset()  # as PmuModel has them
     partly_modelled: bool = False  # cycles and what models count are of less than the other events

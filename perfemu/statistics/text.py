@@ -32,7 +32,8 @@ def heading(counts: Counts) -> Iterator[str]:
     runs = len(counts.runs)
     note = f"core {counts.core}" + (f", {runs} runs" if runs > 1 else "")
     yield ""
-    yield f" Performance counter stats for '{visible(counts.command)}' ({note}):"
+    whose = counts.of_ids or f"'{visible(counts.command)}'"
+    yield f" Performance counter stats for {whose} ({note}):"
     yield ""
 
 

@@ -16,7 +16,7 @@ from emulator.cpu import Cpu
 from emulator.linux.arch import architecture
 from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
-from emulator.machine import Hardware, Machine, MachineConfig
+from emulator.machine import Hardware, Machine
 from perfcore.events.event import PerfEvent
 from perfcore.events.settings import Settings
 from perfcore.events.subsystem import PerfEvents
@@ -29,9 +29,10 @@ from perfemu.events.parser import parse_events
 from perfemu.guest import Guest
 from perfemu.guest_pmus import SHARED_KINDS, guests_of
 from perfemu.pmu_kinds import PMU_KINDS
-from perfemu.quantities import size_bytes
 from pmu.sharing import SharedPmu
 
+MOST_CONSOLE_BYTES = 16 << 20  # of each guest
+MOST_MESSAGES = 100
 FIRST_PID = 1  # of the guests' virtual CPUs, as the host's threads
 
 
@@ -133,26 +134,28 @@ class VirtualMachines:
         memory: str = "64M",
         command_line: str = "",
         most_instructions: int | None = None,
+        timeout: float | str | None = None,
     ) -> None:
         """`images`: as `--board` boots them, each told the `command_line`. They share `memory` evenly, and one CPU in
         slices of simulated time.
 
         `guest_counters`: event counters that each guest's PMU has, besides the cycle counter or the fixed counters; the
-        rest is the host's. Raises UsageError and PerfemuError.
+        rest is the host's. `most_instructions` of all guests together, and `timeout`, of simulated time in seconds or
+        "100ms", end the run. Raises ValueError for what can never be right, UsageError and PerfemuError.
         """
         if board not in BOARDS:
             raise UsageError(f"board {board!r}: there are {' and '.join(BOARDS)}")
         self._board = BOARDS[board]
         isa = self._board.isa
-        core_file = core_for(core, isa, Guest(("",), pmu=pmu).changes(isa))
+        machine = Guest(("",), pmu=pmu, memory=memory, max_instructions=most_instructions, timeout=timeout)
+        core_file = core_for(core, isa, machine.changes(isa))
         model = replace(pmu_of(core_file, isa), executes_kernel=True)
         kind = SHARED_KINDS.get(model.driver)
         if kind is None:
             raise UsageError(f"{model.name}: PMUs that guests share are those of {', '.join(SHARED_KINDS)}")
         self._kind = kind
         self._command_line = command_line
-        config = MachineConfig(isa, core_file, memory_bytes=size_bytes(memory), most_instructions=most_instructions)
-        self._hardware = hardware = Hardware(config)
+        self._hardware = hardware = Hardware(machine.machine(isa, core_file))
         self._model = model
         self._observers = observers = Observers(1)
         cpu = hardware.cpus[0]
@@ -164,7 +167,7 @@ class VirtualMachines:
         self.events = PerfEvents(kernel, [kind.host(cpu, shared)], Settings.measuring())
         self._host = CountingHost(cpu, kernel, shared, [Path(image).name for image in images])
         self._consoles = [bytearray() for _ in images]
-        self.messages: list[str] = []  # of what is not modelled
+        self.messages: list[str] = []  # of what is not modelled, each once
         try:
             self._hypervisor = Hypervisor(
                 hardware,
@@ -182,13 +185,24 @@ class VirtualMachines:
         except OSError as problem:
             raise PerfemuError(f"{path}: {problem.strerror}") from None
         outside = Outside(
-            self._consoles[number].extend,
-            lambda text: self.messages.append(f"{path.name}: {text}"),
+            partial(self._say, number),
+            lambda text: self._tell(f"{path.name}: {text}"),
             test_device=True,
             semihosting="semihosting" not in self._board.without,
         )
         pmu = self._kind.registers(self._host.pmus[number], lambda: self._hypervisor.trap_pmu_access())
         return GuestImage(boot, outside, partial(self._built, pmu))
+
+    def _say(self, number: int, data: bytes) -> None:
+        console = self._consoles[number]
+        if len(console) + len(data) > MOST_CONSOLE_BYTES:
+            self._tell(f"guest {number} has said more than {MOST_CONSOLE_BYTES} bytes: what follows is lost")
+            return
+        console += data
+
+    def _tell(self, text: str) -> None:
+        if text not in self.messages and len(self.messages) < MOST_MESSAGES:
+            self.messages.append(text)
 
     def _built(self, pmu: Any, hardware: Hardware, boot: Boot, outside: Outside) -> Board[Any]:
         return self._board.board(hardware, boot, outside, [pmu])
@@ -217,7 +231,10 @@ class VirtualMachines:
 
     def run(self) -> Ended:
         """Until all guests have ended, or nothing is left that would wake one."""
-        Machine(self._hardware, self._hypervisor).run_to_the_end()
+        try:
+            Machine(self._hardware, self._hypervisor).run_to_the_end()
+        except RuntimeError as problem:  # of the core: what it does not model of a guest's own tables
+            raise PerfemuError(str(problem)) from None
         assert self._hypervisor.ended is not None, "it has come to its end"
         return self._hypervisor.ended
 

@@ -110,6 +110,10 @@ def test_runs_end_by_a_limit_or_when_nothing_will_wake_anybody(tmp_path: Path) -
     counted = [machines.count("inst_retired:G", guest=number) for number in range(2)]
     assert machines.run() is Ended.LIMIT
     assert [event.count() for event in counted] == [50_000, 50_000]  # in slices of a thousand
+    machines = VirtualMachines([spins, spins], slice_us=1, timeout="20us")
+    both = machines.count("inst_retired:G")
+    assert machines.run() is Ended.LIMIT
+    assert both.count() == 20_000  # at 1 GHz
     waits = image(WAITS, tmp_path, "waits")
     assert VirtualMachines([waits, waits]).run() is Ended.IDLE
 
@@ -127,15 +131,18 @@ def test_one_guest_ends_and_the_others_go_on(tmp_path: Path) -> None:
     [
         ({"images": []}, "0 guests"),
         ({"images": ["/missing"]}, "/missing: No such file"),
-        ({"memory": "1M"}, "RAM for 1 guests"),
+        ({"memory": "1M"}, "1M is not within"),
+        ({"memory": "16M", "images": [GUESTS["board_paging"].path] * 9}, "RAM for 9 guests"),
         ({"guest_counters": 7}, "7 event counters for guests; there can be 1 to 6"),
         ({"pmu": "loongarch"}, "PMUs that guests share are those of arm_pmuv3, amd_core, intel_core"),
         ({"slice_us": 0}, "must be at least one"),
+        ({"board": "pcs"}, "board 'pcs': there are virt and pc"),
+        ({"timeout": "soon"}, "timeout"),
     ],
 )
 def test_what_cannot_be(arguments: dict[str, object], problem: str) -> None:
     images = arguments.pop("images", [GUESTS["board_paging"].path])
-    with pytest.raises((PerfemuError, UsageError), match=problem):
+    with pytest.raises((PerfemuError, UsageError, ValueError), match=problem):
         VirtualMachines(images, **arguments)
 
 

@@ -186,9 +186,7 @@ def record(
     -C; `from_symbol`, `to_symbol`, `marker`, `pids`, `tids`, `delay` and the rest are as for `stat` and `run`.
     """
     guest = Guest.of(guest, **options)
-    sampling = Sampling(
-        None if period is not None else frequency_hz, period, callchains=callchains, begins_later=delay is not None
-    )
+    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
     scope = within(scope_of_cpus(all_cpus, cpu_list, guest.cpus), from_symbol, to_symbol, marker)
     path = os.fspath(output)
     with Streams(input, capture) as streams:
@@ -200,7 +198,7 @@ def record(
             command_line=("perfemu", "record", *guest.command),
             build_id_of=build_id_of,
             scope=of_ids(scope, pids, tids),
-            toggles=() if delay is None else read_delay(delay),
+            when=When(None if delay is None else read_delay(delay)),
             make_exact=ExactSamples if exact else None,
         )
         stdout, stderr = streams.output()

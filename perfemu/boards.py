@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from emulator.board.board import Boot, Ended, Held, Outside
 from emulator.board.calls import CallWatcher
@@ -66,6 +66,9 @@ from perfemu.symbols.finder import VDSO
 from perfemu.symbols.kallsyms import KALLSYMS_FILE
 from perfemu.told import Told
 from pmu.register_view import RegisterFile, Registers
+
+if TYPE_CHECKING:
+    from perfemu.control import Control, Switch
 
 MOST_IMAGE_BYTES = 1 << 30
 MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
@@ -201,6 +204,9 @@ class BoardSession:
     def stop(self, why: str) -> None:
         self._line(f"stopped: {why}")
         self.pause()
+
+    def obey(self, control: Control, switch: Switch) -> None:
+        raise UsageError("--control: is of programs; a board's Linux has its own perf")
 
     def living(self, event: PerfEvent) -> bytes:
         raise UsageError("record --switch-output: is of programs: what a board maps is told once")

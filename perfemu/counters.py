@@ -62,11 +62,11 @@ def enable_groups(events: Iterable[PerfEvent]) -> None:
             event.enable()
 
 
-def disable_groups(events: Iterable[PerfEvent]) -> None:
-    """... do not, until they are enabled again."""
+def switch_events(events: Iterable[PerfEvent], on: bool, *, groups: bool) -> None:
+    """They count from now on, or do not; `groups`: their leaders decide."""
     for event in events:
-        if event.is_leader:
-            event.disable()
+        if event.is_leader or not groups:
+            (event.enable if on else event.disable)()
 
 
 def open_counters(
@@ -142,6 +142,7 @@ class Counters:
     ) -> None:
         """`begins_later`: by `switch`, rather than with the program."""
         self._session = session
+        self._specs = specs
         self._scope = scope
         self._inherited: dict[Task, dict[int, PerfEvent]] = {}  # by event
         self._of_cpus = scope.cpus is not None or any(spec.system_wide for spec in specs)
@@ -164,10 +165,15 @@ class Counters:
     def _note(self, number: int, copy: PerfEvent, child: Task) -> None:
         self._inherited.setdefault(child, {})[number] = copy
 
-    def switch(self, on: bool) -> None:
-        """All of them begin to count, or end."""
-        events = [event for opened in self._opened for event in opened if isinstance(event, PerfEvent)]
-        (enable_groups if on else disable_groups)(events)
+    def switch(self, on: bool, name: str = "") -> None:
+        """All of them, or those of this name, begin to count, or end."""
+        events = [
+            event
+            for opened in self._opened
+            for event, spec in zip(opened, self._specs, strict=True)
+            if isinstance(event, PerfEvent) and name in ("", spec.name, spec.base_name)
+        ]
+        switch_events(events, on, groups=not name)
 
     def ended(self) -> None:
         if self._of_cpus:

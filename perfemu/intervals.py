@@ -84,11 +84,13 @@ class Timed:
     ) -> None:
         self._run, self._counters, self._when = run, counters, when
         self._on_switch = on_switch
-        self._begun_ns = 0
+        self._begun_ns: int | None = None
         self._intervals = None if on_interval is None else Intervals(run, counters, interruption, make, on_interval)
         if when.toggles is not None:
             self._tell(False)
             toggle(run, when.toggles, self._switch)
+        if when.control is not None:
+            run.obey(when.control, self._switch)
         if not when.toggles:
             self._begin()
 
@@ -97,10 +99,10 @@ class Timed:
         if self._intervals is not None and self._when.every is not None:
             self._intervals.begin(self._when.every, self._when.most)
 
-    def _switch(self, on: bool) -> None:
-        self._counters.switch(on)
+    def _switch(self, on: bool, name: str = "") -> None:
+        self._counters.switch(on, name)
         self._tell(on)
-        if on and not self._begun_ns:
+        if on and self._begun_ns is None:
             self._begin()
 
     def _tell(self, on: bool) -> None:
@@ -111,8 +113,8 @@ class Timed:
         """After the run: of what was counted. Time passes for perf, too, only once it has begun to count."""
         if self._intervals is not None:
             self._intervals.last(times.elapsed_ns)
-        waits = bool(self._when.toggles) and not self._begun_ns  # and has never begun
-        return replace(times, elapsed_ns=0 if waits else times.elapsed_ns - self._begun_ns)
+        begun_ns = times.elapsed_ns if self._begun_ns is None else self._begun_ns
+        return replace(times, elapsed_ns=times.elapsed_ns - begun_ns)
 
 
 def _difference(now: Iterable[Reading | None], before: Readings) -> Readings:

@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from perfemu.quantities import TIME_UNITS, time_ns
+
+if TYPE_CHECKING:
+    from perfemu.control import Control, Switch
 
 INSTRUCTIONS = "i"  # behind a number
 
@@ -73,6 +76,7 @@ class When:
     toggles: tuple[Span, ...] | None = None
     every: Span | None = None
     most: int | None = None
+    control: Control | None = None  # by which the guest says it, too
 
 
 ALWAYS = When()
@@ -86,6 +90,9 @@ class Clockwork(Protocol):
 
     def elapsed_ns(self) -> int:
         """Simulated time since the run's beginning, on the CPU that executes."""
+
+    def obey(self, control: Control, switch: Switch) -> None:
+        """Before the run: the guest's orders are heard."""
 
 
 def at(run: Clockwork, span: Span, call: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ from perfcore.perfdata.features import EventDescription, EventGroup, Features, J
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
-from perfemu.counters import disable_groups, enable_groups
+from perfemu.counters import enable_groups, switch_events
 from perfemu.destination import Destinations
 from perfemu.draining import Drain
 from perfemu.ending import Ending
@@ -31,7 +31,7 @@ from perfemu.events.spec import EventSpec
 from perfemu.file_limits import ONE_FILE, RING_BUFFER_PAGES, FileLimits, Files, LimitedRun
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
-from perfemu.moments import Span, toggle
+from perfemu.moments import ALWAYS, When, toggle
 from perfemu.namespace import Namespace
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
@@ -217,9 +217,11 @@ class Recorder:
         """The event of each CPU that tells of tasks and mappings."""
         return [event for event in self._events() if event.attr.mmap]
 
-    def switch(self, on: bool) -> None:
-        """All of them begin to sample, or end; tasks and mappings are told of all the time."""
-        (enable_groups if on else disable_groups)(event for event in self._events() if not event.attr.mmap)
+    def switch(self, on: bool, name: str = "") -> None:
+        """All of them, or those of this name, begin to sample, or end; tasks and mappings are told of all the time."""
+        for spec, on_cpus in zip(self._specs, self._by_event(), strict=True):
+            if spec is not TRACKING and name in ("", spec.name, spec.base_name):
+                switch_events(on_cpus, on, groups=not name)
 
     def write_to(self, writer: Callable[[], PerfDataWriter], interruption: Interruption) -> None:
         """From now on, whenever half a buffer is full. `writer`: of the file that is written then."""
@@ -267,7 +269,7 @@ def record(
     progress: TextIO | None = None,
     make_exact: MakeExact | None = None,
     changes: Changes = UNCHANGED,
-    toggles: Sequence[Span] = (),
+    when: When = ALWAYS,
     on_switch: Callable[[bool], None] | None = None,
     files: Files = ONE_FILE,
 ) -> Recorded:
@@ -276,9 +278,10 @@ def record(
     With a `scope` of CPUs the profile is of all that they do. Whatever ends the run, the file is complete up to there,
     and there in the end. A program that cannot be started leaves what is there as it is.
 
-    Where sampling begins later, `toggles` say when, and `on_switch` hears of it.
+    `when` says when samples are taken, all the time or not; `on_switch` hears of each begin and end.
     """
     session.count_within(scope, inherit=sampling.inherit)
+    sampling = replace(sampling, begins_later=when.toggles is not None, is_switched=when.control is not None)
     if scope.ids is not None:
         sampling = replace(sampling, inherit=True)  # by which alone the events come to those
     specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
@@ -291,8 +294,7 @@ def record(
         recorder.write_to(lambda: destinations.writer, interruption)
         assert recorder.drain is not None, "it writes"
         limits = FileLimits(session, recorder.tracking, recorder.drain, destinations, files)
-        if sampling.begins_later:
-            _begin_later(session, recorder, toggles, on_switch)
+        _let_switch(session, recorder, when, on_switch)
         ending, interrupted_by = None, None
         try:
             with session.showing_progress(progress):
@@ -325,17 +327,20 @@ def record(
         )
 
 
-def _begin_later(
-    session: RecordedRun, recorder: Recorder, toggles: Sequence[Span], on_switch: Callable[[bool], None] | None
-) -> None:
-    def switch(on: bool) -> None:
-        recorder.switch(on)
+def _let_switch(session: RecordedRun, recorder: Recorder, when: When, on_switch: Callable[[bool], None] | None) -> None:
+    """Before the run: sampling begins and ends as it is asked for."""
+
+    def switch(on: bool, name: str = "") -> None:
+        recorder.switch(on, name)
         if on_switch is not None:
             on_switch(on)
 
-    if on_switch is not None:
-        on_switch(False)
-    toggle(session, toggles, switch)
+    if when.toggles is not None:
+        if on_switch is not None:
+            on_switch(False)
+        toggle(session, when.toggles, switch)
+    if when.control is not None:
+        session.obey(when.control, switch)
 
 
 def _time_of(session: RecordedRun) -> str:

@@ -60,6 +60,7 @@ from perfemu.undefined.message import UndefinedInstructions
 from pmu.model import PmuModel
 
 if TYPE_CHECKING:
+    from perfemu.control import Control, Switch
     from perfemu.user_probes import UserProbes  # only those who probe need a reader of symbols
 
 
@@ -306,6 +307,14 @@ class Session:
         kernel = self.machine.kernel
         cpu = kernel.executing_cpu
         kernel.add_timer(cpu.core.cycles, lambda: kernel.stop(why), cpu)
+
+    def obey(self, control: Control, switch: Switch) -> None:
+        """Before the run: the guest's orders are heard."""
+
+        # only who is ordered about needs it
+        from perfemu.control import Orders
+
+        Orders(self.machine.kernel, control, switch, lambda: self.stop("the guest has asked for it (--control)"))
 
     def living(self, event: PerfEvent) -> bytes:
         """The records that `event` would have of the tasks that there are now, and of what they have mapped."""

@@ -9,12 +9,15 @@ import argparse
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from perfemu.cli.perf_options import PERF_OPTIONS
 from perfemu.errors import UsageError
 from perfemu.events.changes import Changes, Filter
 from perfemu.moments import read_delay
+
+if TYPE_CHECKING:
+    from perfemu.control import Control
 
 T = TypeVar("T")
 
@@ -105,8 +108,21 @@ def add_delay_option(parser: argparse.ArgumentParser) -> None:
         metavar="MS | Ni | A-B,...",
         type=checked(read_delay),
         help="begin after so many simulated ms (20us, 2s; with i: instructions), or count in ranges of them alone; "
-        "-1: when the guest says",
+        "-1: when the guest says (--control)",
     )
+    parser.add_argument(
+        "--control",
+        metavar="fifo:/dev/NAME[,/dev/NAME]",
+        type=checked(_control),
+        help="the guest writes there enable, disable or stop, and reads ack",
+    )
+
+
+def _control(text: str) -> Control:
+    # only who gives one needs it
+    from perfemu.control import read_control
+
+    return read_control(text)
 
 
 class FilterAction(argparse.Action):

@@ -34,6 +34,7 @@ from perfemu.cli.streams import CLOSED, say_if_elsewhere, say_whether_counting, 
 from perfemu.errors import UsageError
 from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.interruption import die_of
+from perfemu.moments import When
 from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, RecordedRun, record
 from perfemu.scope import Scope, scope_of_cpus
 from perfemu.session import Session
@@ -52,7 +53,8 @@ _STACK_BYTES = 8192  # of each sample with --call-graph dwarf; perf's
 _MOST_STACK_BYTES = 65528
 _OF_TASKS = {  # field of the options -> its flag
     "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
-    "switch_output": "--switch-output", "overwrite": "--overwrite", "sample_switch_events": "--switch-events",
+    "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
+    "sample_switch_events": "--switch-events",
 }  # fmt: skip
 
 
@@ -126,8 +128,8 @@ def _call_graph(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     if options.count is not None and options.freq is not None:
         raise UsageError("record: -c and -F exclude each other")
-    if options.exact and (options.delay is not None or options.overwrite):
-        raise UsageError("record: --exact is of a whole run, or a region of it: not with -D or --overwrite")
+    if options.exact and (options.delay is not None or options.control is not None or options.overwrite):
+        raise UsageError("record: --exact is of a whole run, or a region of it: not with -D, --control or --overwrite")
     sampling = Sampling(
         frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
         period=options.count,
@@ -140,7 +142,6 @@ def run(options: argparse.Namespace) -> int:
         user_registers=options.user_regs,
         interrupt_registers=options.intr_regs,
         stack_bytes=options.call_graph or 0,
-        begins_later=options.delay is not None,
         backward=options.overwrite,
         per_thread=options.per_thread,
     )
@@ -170,7 +171,7 @@ def run(options: argparse.Namespace) -> int:
         progress=sys.stderr,
         make_exact=make_exact,
         changes=changes_of(options),
-        toggles=options.delay or (),
+        when=When(options.delay, control=options.control),
         on_switch=None if options.quiet else say_whether_counting,
         files=files_of(options),
     )

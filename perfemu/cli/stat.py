@@ -207,7 +207,7 @@ def _timing(options: argparse.Namespace, stream: TextIO) -> Timing:
             clears=options.interval_clear,
         ).show
     return {
-        "when": When(options.delay, options.interval_print, options.interval_count),
+        "when": When(options.delay, options.interval_print, options.interval_count, options.control),
         "on_interval": show,
         "on_switch": say_whether_counting,
     }

@@ -36,13 +36,14 @@ class Sampling:
     interrupt_registers: str | None = None
     stack_bytes: int = 0  # of each sample's stack, and the registers to unwind it by
     begins_later: bool = False  # some time after the program
+    is_switched: bool = False  # ... or ends before it, as the guest says
     backward: bool = False  # only the last samples are kept
     per_thread: bool = False  # one buffer for all CPUs, and the first task alone
 
     @property
     def tracks_apart(self) -> bool:
         """Whether tasks and mappings are told of by an event of their own: the others are not there all the time."""
-        return self.begins_later or self.backward
+        return self.begins_later or self.is_switched or self.backward
 
 
 TRACKING = EventSpec("dummy", PerfType.SOFTWARE, SoftwareId.DUMMY, -1, modifiers=parse_modifiers("u"), period=1)

@@ -170,10 +170,12 @@ class MountedTree:
         self._acting, self._privileged = Credentials(), True
         self._current: tuple[str, Dentry] = ("/", self.paths.root)
 
-    def register(self, path: str, factory: Callable[[Caller, int], File]) -> None:
+    def register(
+        self, path: str, factory: Callable[[Caller, int], File], mode: int = file_mode.S_IFREG | 0o444
+    ) -> None:
         """A file of /proc, /sys or /dev that another room answers: `factory(task, flags)` opens it."""
         tree, below = self._virtual(path)
-        tree.add(below, FileNode(tree.volume, factory, file_mode.S_IFREG | 0o444))
+        tree.add(below, FileNode(tree.volume, factory, mode))
 
     def register_text(
         self,

@@ -312,7 +312,7 @@ FIXED_TRACEPOINTS = (  # on every ISA
     SCHED_WAKEUP,
 )
 
-_FIRST_SYSCALL_ID = 1000  # sys_enter of call 0; its sys_exit is next, then call 1
+FIRST_SYSCALL_ID = 1000  # sys_enter of call 0; its sys_exit is next, then call 1
 _NOT_A_FIELD = re.compile(r"\W")
 
 
@@ -323,19 +323,19 @@ def enter_event(call: str, number: int, arguments: Sequence[str]) -> TracepointE
     values = "".join(f", ((unsigned long)(REC->{name}))" for name in names)
     fields = (Field("int", "__syscall_nr"), *(Field("unsigned long", name) for name in names))
     name = f"sys_enter_{call}"
-    return TracepointEvent(_FIRST_SYSCALL_ID + 2 * number, "syscalls", name, fields, f'"{text}"{values}')
+    return TracepointEvent(FIRST_SYSCALL_ID + 2 * number, "syscalls", name, fields, f'"{text}"{values}')
 
 
 def exit_event(call: str, number: int) -> TracepointEvent:
     """syscalls:sys_exit_CALL."""
     fields = (Field("int", "__syscall_nr"), Field("long", "ret"))
     name = f"sys_exit_{call}"
-    return TracepointEvent(_FIRST_SYSCALL_ID + 2 * number + 1, "syscalls", name, fields, '"0x%lx", REC->ret')
+    return TracepointEvent(FIRST_SYSCALL_ID + 2 * number + 1, "syscalls", name, fields, '"0x%lx", REC->ret')
 
 
 def syscall_of(id: int) -> tuple[int, bool]:
     """The number behind an id of `enter_event` or `exit_event`, and whether it is of the end."""
-    number, exits = divmod(id - _FIRST_SYSCALL_ID, 2)
+    number, exits = divmod(id - FIRST_SYSCALL_ID, 2)
     return number, bool(exits)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from emulator.linux.errors import EACCES, EINVAL, EOPNOTSUPP, EOVERFLOW, LinuxError
+from emulator.linux.errors import EINVAL, EOPNOTSUPP, EOVERFLOW, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import (
     PERF_FORMAT_MAX,
@@ -91,22 +91,6 @@ def check_rate(attr: PerfEventAttr, settings: Settings) -> None:
             raise LinuxError(EINVAL, f"sample_freq: {attr.sample_freq} Hz is above {settings.sample_rate_hz} Hz")
     elif attr.sample_period >> 63:
         raise LinuxError(EINVAL, f"sample_period: {attr.sample_period:#x} does not fit in 63 bits")
-
-
-def check_permission(attr: PerfEventAttr, settings: Settings) -> None:
-    """perf_event_paranoid, for an event of whatever task. EACCES."""
-    if settings.privileged:
-        return
-    if settings.paranoid > 1 and not attr.exclude_kernel:
-        raise LinuxError(EACCES, f"perf_event_paranoid is {settings.paranoid}: only with exclude_kernel")
-    if attr.namespaces:
-        raise LinuxError(EACCES, "namespaces needs CAP_PERFMON")
-
-
-def check_cpu_permission(settings: Settings) -> None:
-    """... for an event that is not of one task."""
-    if settings.paranoid > 0 and not settings.privileged:
-        raise LinuxError(EACCES, f"perf_event_paranoid is {settings.paranoid}: only events of own tasks")
 
 
 def check_callchain(attr: PerfEventAttr, settings: Settings) -> None:

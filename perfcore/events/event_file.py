@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
-from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
@@ -52,12 +53,19 @@ class GuestKernel(Linux, Protocol):
 class _GuestBuffer:
     """A ring buffer in frames that guests map. All files whose events write it have it; the last one frees it."""
 
-    def __init__(self, memory: PhysicalMemory, first: int, pages: int) -> None:
+    def __init__(self, memory: PhysicalMemory, first: int, pages: int, discharge: Callable[[], None]) -> None:
+        """`discharge`: it is no longer somebody's locked memory."""
         self.first = first  # frame
         self.pages = pages
         self.mappings = 0  # processes that have it mapped
         self.files: set[PerfEventFile] = set()
         self._memory = memory
+        self._discharge: Callable[[], None] | None = discharge
+
+    def discharge(self) -> None:
+        if self._discharge is not None:
+            self._discharge()
+            self._discharge = None
 
     def join(self, file: PerfEventFile) -> None:
         self.files.add(file)
@@ -65,6 +73,7 @@ class _GuestBuffer:
     def leave(self, file: PerfEventFile) -> None:
         self.files.discard(file)
         if not self.files:
+            self.discharge()
             self._memory.release(self.first, self.pages)
 
 
@@ -227,9 +236,6 @@ class PerfEventFile(File):
             raise LinuxError(
                 EINVAL, f"a perf buffer has 1 + 2**n pages at offset 0, not {length:#x} bytes at {offset:#x}"
             )
-        settings = event.settings
-        if not settings.privileged and data_pages * PAGE_SIZE > settings.mlock_kib << 10:
-            raise LinuxError(EPERM, f"{data_pages} pages are more than perf_event_mlock_kb ({settings.mlock_kib})")
         memory = self._kernel.memory
         if self._buffer is not None and self._buffer.mappings:
             if self._buffer.pages != pages:
@@ -237,11 +243,14 @@ class PerfEventFile(File):
             if not self._mappings:
                 raise LinuxError(EBUSY, "the event writes another's buffer, whose page tells of that one")
             return self._buffer.first
+        locked = self._perf_events.locked_memory
+        charge = locked.charge(task, pages)
         try:
             first = memory.allocate(pages)
         except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
+            locked.release(charge)
             raise LinuxError(ENOMEM, f"a perf buffer of {pages} pages: {memory.used_bytes} bytes are in use") from None
-        self._use(_GuestBuffer(memory, first, pages))
+        self._use(_GuestBuffer(memory, first, pages, partial(locked.release, charge)))
         watermark = event.attr.wakeup_events if event.attr.watermark else 0
         buffer = RingBuffer(
             memory.view(first, pages),
@@ -285,6 +294,7 @@ class PerfEventFile(File):
         if buffer is not None:
             buffer.mappings -= 1
             if not buffer.mappings:
+                buffer.discharge()
                 for file in list(buffer.files):
                     file._use(None)
                     file.changed.wake()

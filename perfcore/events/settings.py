@@ -13,7 +13,6 @@ class Settings:
     """Limits, and what may be denied. `throttle` is ours: a measuring subsystem never throttles."""
 
     paranoid: int = -1  # perf_event_paranoid
-    privileged: bool = True  # whether the guest's tasks have CAP_PERFMON
     sample_rate_hz: int = 100_000  # perf_event_max_sample_rate
     max_stack: int = PERF_MAX_STACK_DEPTH  # perf_event_max_stack
     mlock_kib: int = 516  # perf_event_mlock_kb

@@ -17,8 +17,6 @@ from perfcore.abi.read_format import encode_read
 from perfcore.events.checks import (
     check_attr,
     check_callchain,
-    check_cpu_permission,
-    check_permission,
     check_rate,
     check_vectors,
 )
@@ -28,7 +26,9 @@ from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import EventState, PerfEvent
 from perfcore.events.grouping import check_group, check_output, check_size
 from perfcore.events.kernel import Linux
+from perfcore.events.locked_memory import LockedMemory
 from perfcore.events.output import EventOutput, sampled_registers
+from perfcore.events.permission import check_cpu, check_opening, check_physical, check_target
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
@@ -45,6 +45,7 @@ class PerfEvents:
         self.kernel = kernel
         self.drivers = tuple(drivers)
         self.settings = settings or Settings()
+        self.locked_memory = LockedMemory(self.settings, len(kernel.cpus))
         sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
         self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
         self._next_id = 1
@@ -103,8 +104,9 @@ class PerfEvents:
         """What Linux checks before it looks at descriptors and tasks."""
         self.check_copied(attr)
         if owner is not None:
-            check_permission(attr, self.settings)
+            check_opening(attr, owner, self.settings)
         check_rate(attr, self.settings)
+        check_physical(attr, owner, self.settings)
 
     def check_copied(self, attr: PerfEventAttr) -> None:
         """The rules of perf_copy_attr()."""
@@ -140,8 +142,10 @@ class PerfEvents:
         self, event: PerfEvent, task: Task | None, group: PerfEvent | None, output_to: PerfEvent | None
     ) -> None:
         """Into its context, its group, the buffer that it writes."""
-        if event.owner is not None and task is None:
-            check_cpu_permission(self.settings)
+        if task is None:
+            check_cpu(event.owner, self.settings)
+        else:
+            check_target(event.attr, event.owner, task)
         if task is not None and task.exit_code is not None:
             raise LinuxError(ENODEV, f"task {task.tid} has ended")
         context = self._cpus[event.cpu].own if task is None else self._context(task)

@@ -34,6 +34,7 @@ def sysfs_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
         elif isinstance(driver, UprobeDriver):
             yield from _pmu_files(driver, driver.sysfs_format)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
+    yield f"{DEVICES}/breakpoint/type", f"{PerfType.BREAKPOINT}\n"
     yield f"{TRACEFS}/printk_formats", ""
     yield f"{TRACEFS}/saved_cmdlines", ""
 

@@ -11,6 +11,7 @@ from emulator.linux.fs.locks import FileLocks
 from emulator.linux.mm.mapping import FileContent
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.limits import Limits
 from emulator.linux.sched.waiting import WaitQueue
 
 # uapi/asm-generic/fcntl.h: the flags with the same value on both ISAs (the others: Architecture.open_flags)
@@ -52,6 +53,8 @@ class Caller(Protocol):
     def mm(self) -> MemoryMap: ...
     @property
     def credentials(self) -> Credentials: ...
+    @property
+    def limits(self) -> Limits: ...
     @property
     def files(self) -> FileTable: ...
 

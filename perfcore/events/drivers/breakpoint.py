@@ -13,6 +13,7 @@ from typing import Protocol
 from emulator.cpu import Cpu, Level
 from emulator.linux.debug_registers import DebugRegisters, HwBreakpoint
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.process.credentials import CAP_SYS_ADMIN
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.software import count_occurrence, start_software_period
@@ -70,7 +71,7 @@ class BreakpointDriver(CountedAsTold):
         if asked.address + asked.length > self._task_size:
             if attr.exclude_kernel:
                 raise LinuxError(EINVAL, f"{asked}: exclude_kernel, and it is the kernel's")
-            if not event.settings.privileged:
+            if event.owner is not None and not event.owner.credentials.has(CAP_SYS_ADMIN):
                 raise LinuxError(EPERM, f"{asked}: the kernel's addresses need CAP_SYS_ADMIN")
             raise LinuxError(EOPNOTSUPP, f"{asked}: the modelled kernel executes nothing at an address of its own")
         return watched

@@ -9,6 +9,7 @@ from perfcore.abi.constants import UPROBE_TYPE, SampleType
 from perfcore.events.drivers.software import count_occurrence, start_software_period
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
+from perfcore.events.permission import perfmon_capable
 from perfcore.events.probes.dynamic_events import DynamicEvents
 from perfcore.events.probes.probe_event import ProbeEvent, TraceUprobe, described
 from perfcore.events.probes.tracefs import find_probed_file
@@ -35,7 +36,7 @@ class UprobeDriver(CountedAsTold):
         attr = event.attr
         if attr.type != self.type:
             raise LinuxError(ENOENT, f"type {attr.type} is not the PMU uprobe's")
-        if not event.settings.privileged:
+        if not perfmon_capable(event.owner):
             raise LinuxError(EACCES, "uprobes need CAP_PERFMON")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "uprobes have no branch records")

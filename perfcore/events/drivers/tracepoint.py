@@ -19,6 +19,7 @@ from emulator.linux.tracepoints import Tracepoint, Tracepoints
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from perfcore.abi.tracepoints import (
+    FIRST_SYSCALL_ID,
     SCHED_MIGRATE_TASK,
     SCHED_PROCESS_EXEC,
     SCHED_PROCESS_EXIT,
@@ -41,6 +42,7 @@ from perfcore.events.drivers.software import count_occurrence, start_software_pe
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.permission import check_tracepoint
 from perfcore.events.probes.dynamic_events import DynamicEvents
 from perfcore.events.probes.probe_event import ProbeEvent
 from perfcore.events.tracepoint_filter import Filter, parse_filter
@@ -148,15 +150,26 @@ SOURCES: dict[int, _Source] = {
 
 
 def _source_of_syscall(id: int) -> _Source:
-    """Of syscalls:sys_enter_* and syscalls:sys_exit_*: those of one number."""
+    """Of syscalls:sys_enter_* and syscalls:sys_exit_*: those of one number. They are told with the caller's registers,
+    and so are user mode's."""
     wanted, exits = syscall_of(id)
 
     def which_cpu(linux: Linux, task: Task, number: int, told: object) -> Cpu | None:
         return task.cpu if number == wanted else None
 
     if exits:
-        return _Source(lambda points: points.sys_exit, which_cpu, lambda _, number, result: (number, result))
-    return _Source(lambda points: points.sys_enter, which_cpu, lambda _, number, arguments: (number, *arguments))
+        return _Source(
+            lambda points: points.sys_exit,
+            which_cpu,
+            lambda _, number, result: (number, result),
+            in_kernel=False,
+        )
+    return _Source(
+        lambda points: points.sys_enter,
+        which_cpu,
+        lambda _, number, arguments: (number, *arguments),
+        in_kernel=False,
+    )
 
 
 def _source_of_probe(probe: ProbeEvent) -> _Source:
@@ -198,6 +211,9 @@ class TracepointDriver(CountedAsTold):
             raise LinuxError(EOPNOTSUPP, "tracepoints have no branch records")
         if probe is None and attr.config not in tracepoints_by_id(self._isa):
             raise LinuxError(EINVAL, f"config {attr.config} is no tracepoint")
+        if event.parent is None:
+            anybodys = probe is None and (attr.config >= FIRST_SYSCALL_ID or attr.config in (SYS_ENTER.id, SYS_EXIT.id))
+            check_tracepoint(attr, event.owner, event.of_task, anybodys, event.settings)
         if probe is not None:
             self._open_probe(probe, event)
 

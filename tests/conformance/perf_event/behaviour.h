@@ -4,6 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -56,7 +57,7 @@ static const char* behaviour_name;
 
 #define FAIL(...)                                                            \
     do {                                                                     \
-        char why_[400];                                                      \
+        char why_[600];                                                      \
         snprintf(why_, sizeof why_, __VA_ARGS__);                            \
         dprintf(1, "%s FAIL line %d: %s\n", behaviour_name, __LINE__, why_); \
         _exit(1);                                                            \
@@ -284,6 +285,18 @@ static inline int write_error(const char* path, const char* text) {
     int error = write(file, text, strlen(text)) < 0 ? errno : 0;
     close(file);
     return error;
+}
+
+// A file of the CPUs' own PMU in sysfs.
+static inline const char* pmu_file(const char* name) {
+    static char path[400];
+    DIR* devices = opendir("/sys/bus/event_source/devices");
+    struct dirent* entry;
+    while (devices && (entry = readdir(devices)))
+        if (strcmp(entry->d_name, "cpu") == 0 || strncmp(entry->d_name, "armv8_", 6) == 0)
+            snprintf(path, sizeof path, "/sys/bus/event_source/devices/%s/%s", entry->d_name, name);
+    if (devices) closedir(devices);
+    return path;
 }
 
 // A sysctl of perf_event, for the rest of this program: the driver puts all back.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from emulator.clock import Clock
 from emulator.cpu import Level
 from emulator.linux.cgroup.cgroups import Cgroup
+from emulator.linux.process.credentials import Credentials
 from emulator.linux.sched.timers import Timers
 from emulator.linux.tracepoints import Tracepoints
 from emulator.probes import Probe
@@ -170,6 +171,7 @@ class FakeTask:
     exit_code: int | None = None
     mm: object = None
     cgroup: Cgroup = ROOT
+    credentials: Credentials = field(default_factory=Credentials)
     signals: list = field(default_factory=list)
 
     def __post_init__(self):

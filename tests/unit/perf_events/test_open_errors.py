@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.linux.errors import E2BIG, EACCES, EINVAL, ENODEV, ENOENT, EOPNOTSUPP, EOVERFLOW, NAMES, LinuxError
+from emulator.linux.process.credentials import Credentials
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import BranchSampleType, OpenFlag, PerfType, SampleType, SoftwareId
 from perfcore.events.settings import Settings
@@ -73,15 +74,15 @@ def test_an_ended_task_cannot_be_counted():
 
 
 def test_paranoia_refuses_the_guest_and_never_the_tool():
-    settings = Settings(paranoid=2, privileged=False)
-    machine = FakeMachine(settings=settings)
+    machine = FakeMachine(settings=Settings(paranoid=2))
+    machine.task.credentials = Credentials(uid=1000)
     for attr, task, cpu in ((INSTRUCTIONS.copy(exclude_kernel=0), "current", -1), (INSTRUCTIONS, None, 0)):
         with pytest.raises(LinuxError) as error:
             machine.open(attr, task=task, cpu=cpu, owner=machine.task)
         assert error.value.code == EACCES
         machine.open(attr, task=task, cpu=cpu)
     machine.open(INSTRUCTIONS, owner=machine.task)
-    settings.privileged = True
+    machine.task.credentials = Credentials()
     machine.open(INSTRUCTIONS, task=None, cpu=0, owner=machine.task)
 
 

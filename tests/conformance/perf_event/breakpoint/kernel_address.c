@@ -1,0 +1,10 @@
+// An address of the kernel's is not for one that excludes the kernel: EINVAL; without that it needs a capability.
+#include "../behaviour.h"
+
+BEHAVIOUR(kernel_address, SLOTS) {
+    Attr attr = attr_of(PERF_TYPE_BREAKPOINT, 0);
+    attr.bp_type = HW_BREAKPOINT_X;
+    attr.bp_len = sizeof(long);
+    attr.bp_addr = 0xffffffff81000000;
+    EQUAL(open_error(attr), EINVAL);
+}

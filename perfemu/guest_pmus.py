@@ -22,7 +22,7 @@ from pmu.intel.perfmon import Perfmon
 from pmu.intel.sharing import GuestPerfmon, SharedPerfmon
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.sharing import GuestPmu, SharedPmu
+from pmu.sharing import SharedPmu
 from pmu.x86_msrs import claim_msrs
 
 Trap = Callable[[], None]
@@ -149,7 +149,3 @@ SHARED_KINDS: Mapping[str, SharedKind] = {  # by the driver that the model is fo
     "amd_core": SharedKind(_core_counters, lambda cpu, shared: AmdCoreHost([cpu], [shared]), GuestMsrs),
     "intel_core": SharedKind(_perfmon, lambda cpu, shared: IntelCoreHost([cpu], [shared]), GuestMsrs),
 }
-
-
-def guests_of(shared: SharedPmu, number: int) -> list[GuestPmu]:
-    return [shared.guest() for _ in range(number)]

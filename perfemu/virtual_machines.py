@@ -27,7 +27,7 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import stat_attr
 from perfemu.events.parser import parse_events
 from perfemu.guest import Guest
-from perfemu.guest_pmus import SHARED_KINDS, guests_of
+from perfemu.guest_pmus import SHARED_KINDS
 from perfemu.pmu_kinds import PMU_KINDS
 from pmu.sharing import SharedPmu
 
@@ -74,7 +74,7 @@ class CountingHost:
     """The host's half of a world switch: perf's contexts follow the guests' threads, and the PMU its worlds."""
 
     def __init__(self, cpu: Cpu, kernel: HostKernel, shared: SharedPmu, names: Sequence[str]) -> None:
-        self.pmus = guests_of(shared, len(names))
+        self.pmus = [shared.guest() for _ in names]
         self.vcpus = [VcpuThread(FIRST_PID + number, name, cpu) for number, name in enumerate(names)]
         self._cpu, self._kernel, self._shared = cpu, kernel, shared
 
@@ -133,11 +133,12 @@ class VirtualMachines:
         slice_us: float = 100,
         memory: str = "64M",
         command_line: str = "",
+        initrd: str | Path | None = None,
         most_instructions: int | None = None,
         timeout: float | str | None = None,
     ) -> None:
-        """`images`: as `--board` boots them, each told the `command_line`. They share `memory` evenly, and one CPU in
-        slices of simulated time.
+        """`images`: as `--board` boots them, each with the `command_line` and the `initrd`. They share `memory` evenly,
+        and one CPU in slices of simulated time.
 
         `guest_counters`: event counters that each guest's PMU has, besides the cycle counter or the fixed counters; the
         rest is the host's. `most_instructions` of all guests together, and `timeout`, of simulated time in seconds or
@@ -155,6 +156,7 @@ class VirtualMachines:
             raise UsageError(f"{model.name}: PMUs that guests share are those of {', '.join(SHARED_KINDS)}")
         self._kind = kind
         self._command_line = command_line
+        self._initrd = None if initrd is None else Path(initrd)
         self._hardware = hardware = Hardware(machine.machine(isa, core_file))
         self._model = model
         self._observers = observers = Observers(1)
@@ -181,9 +183,10 @@ class VirtualMachines:
 
     def _image(self, number: int, path: Path) -> GuestImage:
         try:
-            boot = Boot(self._board.read_image(path.read_bytes()), command_line=self._command_line, name=path.name)
+            initrd = b"" if self._initrd is None else self._initrd.read_bytes()
+            boot = Boot(self._board.read_image(path.read_bytes()), initrd, self._command_line, path.name)
         except OSError as problem:
-            raise PerfemuError(f"{path}: {problem.strerror}") from None
+            raise PerfemuError(f"{problem.filename}: {problem.strerror}") from None
         outside = Outside(
             partial(self._say, number),
             lambda text: self._tell(f"{path.name}: {text}"),

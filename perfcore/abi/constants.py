@@ -195,6 +195,24 @@ class OpenFlag(IntFlag):
 PERF_FLAG_ALL = 0xF
 
 
+class AuxAction(IntFlag):
+    """attr.aux_action. Of Linux 6.13, and of Debian's 6.12."""
+
+    START_PAUSED = 1 << 0
+    PAUSE = 1 << 1
+    RESUME = 1 << 2
+    ALL = 7
+
+
+class AuxFlag(IntFlag):
+    """PERF_AUX_FLAG_*: of PERF_RECORD_AUX."""
+
+    TRUNCATED = 1 << 0  # there was no room for all
+    OVERWRITE = 1 << 1
+    PARTIAL = 1 << 2  # there are gaps
+    COLLISION = 1 << 3  # a sample met another one
+
+
 class SampleRegsAbi(IntEnum):
     """enum perf_sample_regs_abi."""
 

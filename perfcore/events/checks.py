@@ -11,6 +11,7 @@ from perfcore.abi.constants import (
     PERF_FORMAT_MAX,
     PERF_SAMPLE_BRANCH_MAX,
     PERF_SAMPLE_MAX,
+    AuxAction,
     BranchSampleType,
     SampleType,
 )
@@ -29,7 +30,7 @@ def _samples(attr: PerfEventAttr, bit: SampleType) -> bool:
 
 
 RULES = (  # kernel/events/core.c, perf_copy_attr
-    Rule(lambda a: a.reserved_1 or a.reserved_2 or a.aux_action, "reserved fields must be zero"),
+    Rule(lambda a: a.reserved_1 or a.reserved_2 or a.aux_action & ~int(AuxAction.ALL), "reserved fields must be zero"),
     Rule(lambda a: a.sample_type & -PERF_SAMPLE_MAX, "sample_type has unknown bits"),
     Rule(lambda a: a.read_format & -PERF_FORMAT_MAX, "read_format has unknown bits"),
     Rule(
@@ -96,3 +97,13 @@ def check_rate(attr: PerfEventAttr, settings: Settings) -> None:
 def check_callchain(attr: PerfEventAttr, settings: Settings) -> None:
     if attr.sample_type & SampleType.CALLCHAIN and attr.sample_max_stack > settings.max_stack:
         raise LinuxError(EOVERFLOW, f"sample_max_stack: {attr.sample_max_stack} is above {settings.max_stack}")
+
+
+def check_new_period(attr: PerfEventAttr, settings: Settings, value: int) -> None:
+    """PERF_EVENT_IOC_PERIOD: EINVAL."""
+    if not attr.sample_period or not value:
+        raise LinuxError(EINVAL, f"IOC_PERIOD {value}: the event must be sampling, and the value not 0")
+    if attr.freq and value > settings.sample_rate_hz:
+        raise LinuxError(EINVAL, f"IOC_PERIOD {value} Hz is above {settings.sample_rate_hz} Hz")
+    if not attr.freq and value >> 63:
+        raise LinuxError(EINVAL, f"IOC_PERIOD {value:#x}: a period has 63 bits")

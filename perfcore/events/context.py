@@ -8,9 +8,11 @@ from typing import Protocol
 from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task
+from perfcore.events.aux_events import leave_aux_event
 from perfcore.events.context_time import ContextTime
 from perfcore.events.cpu_cgroups import CpuCgroups
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from perfcore.events.pmu_context import Driver, PmuContext
 from perfcore.events.siblings import Siblings
 
@@ -169,6 +171,8 @@ class PerfEventContext:
         self.unmapped(event)
         if self.running_on is not None:
             self.running_on.event_sched_out(event)
+            for orphan in leave_aux_event(event):
+                self.running_on.event_sched_out(orphan)
         del self.events[event]
         if event.cgroup is not None and self._cgroups is not None:
             self._cgroups.let_go(event.cgroup)

@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
+from perfcore.events.aux_events import log_itrace_start
 from perfcore.events.context import PerfEventContext
 from perfcore.events.cpu_cgroups import CpuCgroups
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from perfcore.events.kernel import Linux
 from perfcore.events.pmu_context import CpuPmuContext, Driver, PmuContext
 
@@ -50,6 +52,8 @@ class CpuContext:
             return False
         event.set_state(EventState.ACTIVE)
         event.on_cpu = self.cpu
+        if event.driver.aux is not None:
+            log_itrace_start(event)
         event.driver.add(event, self.cpu)
         if event.rate.wants_tick:
             self._want_tick(event)

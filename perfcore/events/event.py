@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import IntEnum
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import ReadFormat
+from perfcore.abi.constants import AuxAction, ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.events.aux_use import AuxUse
+from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
 from perfcore.events.event_context import EventContext
+from perfcore.events.event_state import EventState
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
@@ -26,17 +28,6 @@ from perfcore.events.user_page import UserClock, UserPage
 
 POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
 POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
-
-
-class EventState(IntEnum):
-    """enum perf_event_state."""
-
-    DEAD = -4
-    EXIT = -3
-    ERROR = -2
-    OFF = -1
-    INACTIVE = 0
-    ACTIVE = 1
 
 
 class PerfEvent:
@@ -93,6 +84,7 @@ class PerfEvent:
         self.driver: PmuDriver[PerfEvent]
         self.context: EventContext[PerfEvent]
         self.output: EventOutput
+        self.aux: AuxUse[PerfEvent] = AuxUse()
         self.pending_disable = False  # to be disabled when the interrupt has been handled
 
     def set_fixed_period(self, period: int) -> None:
@@ -112,15 +104,6 @@ class PerfEvent:
     def counts_at(self, level: Level) -> bool:
         """Whether what happens at this privilege counts: exclude_user and exclude_kernel, for every driver."""
         return not (self.attr.exclude_kernel if level == Level.KERNEL else self.attr.exclude_user)
-
-    @property
-    def clock_id(self) -> int | None:
-        """The clock of its records; None is perf's own. Those of one group or one buffer are the same."""
-        return self.attr.clockid if self.attr.use_clockid else None
-
-    @property
-    def clock_name(self) -> str:
-        return "perf's own clock" if self.clock_id is None else f"clock {self.clock_id}"
 
     # the group
 
@@ -212,7 +195,7 @@ class PerfEvent:
 
     def read(self) -> bytes:
         """read(2). An event in error (pinned, and did not fit) reads as an end of file."""
-        if self.state == EventState.ERROR:
+        if self.state in (EventState.ERROR, EventState.REVOKED):
             return b""
         return encode_read(self.attr.read_format, self.read_group())
 
@@ -265,12 +248,7 @@ class PerfEvent:
 
     def set_period(self, value: int) -> None:
         """PERF_EVENT_IOC_PERIOD: the period from now on, or the frequency of an event that has one."""
-        if not self.is_sampling or not value:
-            raise LinuxError(EINVAL, f"IOC_PERIOD {value}: the event must be sampling, and the value not 0")
-        if self.attr.freq and value > self.settings.sample_rate_hz:
-            raise LinuxError(EINVAL, f"IOC_PERIOD {value} Hz is above {self.settings.sample_rate_hz} Hz")
-        if not self.attr.freq and value >> 63:
-            raise LinuxError(EINVAL, f"IOC_PERIOD {value:#x}: a period has 63 bits")
+        check_new_period(self.attr, self.settings, value)
 
         def change(event: PerfEvent) -> None:
             event.attr.sample_period = value
@@ -298,6 +276,13 @@ class PerfEvent:
             del self.parent.children[self]
         self.destroyed()
 
+    def revoke(self) -> None:
+        """Its PMU is about to go (__pmu_detach_event): it counts no more, writes nowhere, and needs no driver."""
+        self.context.remove(self)
+        self.set_state(EventState.REVOKED)
+        self.attach_buffer(None)
+        self.destroyed()
+
     def destroyed(self) -> None:
         """It is gone, and on no CPU any more."""
         if self.destroy is not None:
@@ -307,7 +292,9 @@ class PerfEvent:
     # output
 
     def attach_buffer(self, buffer: RingBuffer | None) -> None:
-        """Where records go from now on. Several events may share one buffer."""
+        """Where records go from now on. Several may share one buffer. A unit that traces stops until next time."""
+        if self.state == EventState.ACTIVE and self.driver.aux is not None:
+            self.driver.stop(self)
         self.ring_buffer = buffer
 
     def map_page(self, page: memoryview) -> None:
@@ -345,6 +332,11 @@ class PerfEvent:
     def lost_record(self, lost: int) -> bytes:
         return self.output.lost_record(lost)
 
+    @property
+    def opened_buffer(self) -> RingBuffer | None:
+        """Where its records go: of an inherited one, where its parent's do."""
+        return (self.parent or self).ring_buffer
+
     def write_record(self, record: bytes, wakeup_events: int = 0) -> None:
         """Append `record` to the buffer of the event (of its parent, if it is inherited)."""
         opened = self.parent or self
@@ -373,6 +365,9 @@ class PerfEvent:
             if not self.event_limit:
                 stop = True
                 reason = POLL_HUP
+        action = self.attr.aux_action
+        if action & AuxAction.PAUSE:
+            self.aux.pause_source(True)
         opened = self.parent or self
         if self.attr.sigtrap and opened.on_sigtrap is not None:
             opened.on_sigtrap(cpu, addr)
@@ -392,6 +387,8 @@ class PerfEvent:
                 self._disable()
         if opened.on_signal is not None:
             opened.on_signal(reason)
+        if action & AuxAction.RESUME:
+            self.aux.pause_source(False)
         return stop
 
     def run_pending(self) -> None:
@@ -399,6 +396,12 @@ class PerfEvent:
         if self.pending_disable:
             self.pending_disable = False
             self._disable()
+
+    def disable_soon(self) -> None:
+        """perf_event_disable_inatomic(): before the next instruction; its driver is in the middle of something."""
+        assert self.on_cpu is not None, "its driver puts it on a CPU, or takes it off"
+        self.pending_disable = True
+        self.kernel.add_timer(self.on_cpu.core.cycles, self.run_pending, self.on_cpu)
 
     # what its SampleRate asks of it
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
-from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENOMEM, ENOSPC, ENOTTY, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENODEV, ENOSPC, ENOTTY, EOPNOTSUPP, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
-from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
+from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE, Holder
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.signal import (
@@ -27,9 +26,10 @@ from emulator.linux.signals.signal import (
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.copied_attr import copy_attr
 from perfcore.events.drivers.breakpoint import BreakpointDriver
-from perfcore.events.event import POLL_HUP, POLL_IN, EventState, PerfEvent
+from perfcore.events.event import POLL_HUP, POLL_IN, PerfEvent
+from perfcore.events.event_state import EventState
+from perfcore.events.guest_buffer import AuxMapping, GuestBuffer
 from perfcore.events.kernel import Linux
-from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.subsystem import PerfEvents
 
 _NO_OUTPUT = (1 << 64) - 1  # the argument of PERF_EVENT_IOC_SET_OUTPUT for none: a long, where an int is no descriptor
@@ -50,33 +50,6 @@ class GuestKernel(Linux, Protocol):
         """If it idles: let the time pass there that has passed on the CPU that executes."""
 
 
-class _GuestBuffer:
-    """A ring buffer in frames that guests map. All files whose events write it have it; the last one frees it."""
-
-    def __init__(self, memory: PhysicalMemory, first: int, pages: int, discharge: Callable[[], None]) -> None:
-        """`discharge`: it is no longer somebody's locked memory."""
-        self.first = first  # frame
-        self.pages = pages
-        self.mappings = 0  # processes that have it mapped
-        self.files: set[PerfEventFile] = set()
-        self._memory = memory
-        self._discharge: Callable[[], None] | None = discharge
-
-    def discharge(self) -> None:
-        if self._discharge is not None:
-            self._discharge()
-            self._discharge = None
-
-    def join(self, file: PerfEventFile) -> None:
-        self.files.add(file)
-
-    def leave(self, file: PerfEventFile) -> None:
-        self.files.discard(file)
-        if not self.files:
-            self.discharge()
-            self._memory.release(self.first, self.pages)
-
-
 class PerfEventFile(File):
     """The open event. Its descriptor and its mappings keep it; when the last has gone the event is closed."""
 
@@ -89,8 +62,9 @@ class PerfEventFile(File):
         self._perf_events = perf_events
         self._kernel = kernel
         self._owner = owner
-        self._buffer: _GuestBuffer | None = None  # that the event writes
-        self._mappings = 0  # processes that have mapped this file
+        self._buffer: GuestBuffer | None = None  # that the event writes
+        self._aux: AuxMapping | None = None  # its mappings of the buffer's AUX area
+        self._mappings = 0  # that processes have of this file
         self._ioctls: dict[int, Callable[[Caller, int], int]] = {
             PerfIoctl.ENABLE: lambda task, argument: self._order(event.enable, argument),
             PerfIoctl.DISABLE: lambda task, argument: self._order(event.disable, argument),
@@ -129,6 +103,8 @@ class PerfEventFile(File):
     def poll(self) -> int:
         """POLLIN once after a wakeup; POLLHUP without a buffer, and when the event's task has gone."""
         event = self.event
+        if event.state <= EventState.REVOKED:
+            return POLLERR
         if event.state <= EventState.EXIT or event.ring_buffer is None:
             return POLLHUP
         return POLLIN if event.ring_buffer.poll_ready else 0
@@ -144,6 +120,8 @@ class PerfEventFile(File):
     # ioctl
 
     def ioctl(self, task: Caller, request: int, argument: int) -> int:
+        if self.event.state <= EventState.REVOKED:
+            raise LinuxError(ENODEV, f"the PMU {self.event.driver.name} has gone")
         run = self._ioctls.get(request)
         if run is None:
             raise LinuxError(ENOTTY, f"a perf event has no ioctl {request:#x}")
@@ -223,46 +201,45 @@ class PerfEventFile(File):
 
     # mmap
 
-    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> int:
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> tuple[int, Holder]:
         """perf_mmap: page 0 and 2**n pages. A second mapping shows the same frames if it has the same size."""
         event = self.event
+        if event.state <= EventState.REVOKED:
+            raise LinuxError(ENODEV, f"the PMU {event.driver.name} has gone")
         if event.cpu == -1 and event.attr.inherit:
             raise LinuxError(EINVAL, "an inherited event of all CPUs cannot have a buffer")
         if not shared:
             raise LinuxError(EINVAL, "a perf buffer is mapped with MAP_SHARED")
+        if offset:
+            return self._map_aux(task, length, offset, protection)
         pages = -(-length // PAGE_SIZE)  # mmap(2) takes whole pages
         data_pages = pages - 1
-        if offset or data_pages < 0 or data_pages & (data_pages - 1):
-            raise LinuxError(
-                EINVAL, f"a perf buffer has 1 + 2**n pages at offset 0, not {length:#x} bytes at {offset:#x}"
-            )
-        memory = self._kernel.memory
+        if data_pages < 0 or data_pages & (data_pages - 1):
+            raise LinuxError(EINVAL, f"a perf buffer has 1 + 2**n pages, not {length:#x} bytes")
         if self._buffer is not None and self._buffer.mappings:
             if self._buffer.pages != pages:
                 raise LinuxError(EINVAL, f"the event's buffer is mapped with {self._buffer.pages} pages")
             if not self._mappings:
                 raise LinuxError(EBUSY, "the event writes another's buffer, whose page tells of that one")
-            return self._buffer.first
-        locked = self._perf_events.locked_memory
-        charge = locked.charge(task, pages)
-        try:
-            first = memory.allocate(pages)
-        except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
-            locked.release(charge)
-            raise LinuxError(ENOMEM, f"a perf buffer of {pages} pages: {memory.used_bytes} bytes are in use") from None
-        self._use(_GuestBuffer(memory, first, pages, partial(locked.release, charge)))
-        watermark = event.attr.wakeup_events if event.attr.watermark else 0
-        buffer = RingBuffer(
-            memory.view(first, pages),
-            watermark,
-            overwrite=not protection & PROT_WRITE,
-            backward=bool(event.attr.write_backward),
-        )
-        event.attach_buffer(buffer)
-        event.map_page(buffer.page)
-        return first
+            return self._buffer.first, self
+        locked, overwrite = self._perf_events.locked_memory, not protection & PROT_WRITE
+        buffer = GuestBuffer(self._kernel.memory, locked, task, pages, event, overwrite=overwrite)
+        self._use(buffer)
+        event.attach_buffer(buffer.ring)
+        event.map_page(buffer.ring.page)
+        return buffer.first, self
 
-    def _use(self, buffer: _GuestBuffer | None) -> None:
+    def _map_aux(self, task: Caller, length: int, offset: int, protection: int) -> tuple[int, Holder]:
+        """... and of the AUX area behind it."""
+        buffer = self._buffer
+        if buffer is None or not buffer.mappings:
+            raise LinuxError(EINVAL, "there is no buffer beside which an AUX area could be")
+        area = buffer.aux_area(task, self.event, length, offset, protection)
+        if self._aux is None or self._aux.area is not area:
+            self._aux = AuxMapping(self, buffer, area)
+        return buffer.aux_first, self._aux
+
+    def _use(self, buffer: GuestBuffer | None) -> None:
         """Let the buffer go that the event has written, and keep `buffer`."""
         old = self._buffer
         if old is buffer:
@@ -281,6 +258,11 @@ class PerfEventFile(File):
         """perf_mmap_may_split()."""
         return False
 
+    def buffer_unmapped(self) -> None:
+        """Nobody has the buffer mapped that the event writes."""
+        self._use(None)
+        self.changed.wake()
+
     def mapped(self) -> None:
         super().mapped()
         self._mappings += 1
@@ -296,8 +278,7 @@ class PerfEventFile(File):
             if not buffer.mappings:
                 buffer.discharge()
                 for file in list(buffer.files):
-                    file._use(None)
-                    file.changed.wake()
+                    file.buffer_unmapped()
         super().unmapped()
 
     # SIGIO

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.linux.errors import E2BIG, EINVAL, LinuxError
 from perfcore.abi.read_format import read_size
+from perfcore.events.clocks import clock_id, clock_name
 from perfcore.events.context import PerfEventContext
 from perfcore.events.event import PerfEvent
 
@@ -14,8 +15,10 @@ def check_group(event: PerfEvent, leader: PerfEvent, context: PerfEventContext) 
     """Whether it can follow `leader`, where its own context is `context`."""
     if not leader.is_leader:
         raise LinuxError(EINVAL, "group_fd is not a group leader")
-    if leader.clock_id != event.clock_id:
-        raise LinuxError(EINVAL, f"use_clockid: {event.clock_name}, where the group leader has {leader.clock_name}")
+    if clock_id(leader.attr) != clock_id(event.attr):
+        raise LinuxError(
+            EINVAL, f"use_clockid: {clock_name(event.attr)}, the group leader has {clock_name(leader.attr)}"
+        )
     if leader.cpu != event.cpu:
         raise LinuxError(EINVAL, f"cpu {event.cpu} is not the group leader's ({leader.cpu})")
     if leader.context is not context:
@@ -43,10 +46,12 @@ def check_output(event: PerfEvent, to: PerfEvent, context: PerfEventContext) -> 
     """perf_event_set_output(): whether `event`, of `context`, may write the buffer of `to`."""
     if to is event or to.cpu != event.cpu or (to.cpu == -1 and to.context is not context):
         raise LinuxError(EINVAL, "the buffer must be another event's of the same CPU, or of the same task")
-    if to.clock_id != event.clock_id:
-        raise LinuxError(EINVAL, f"the buffer's event has {to.clock_name}, this one {event.clock_name}")
+    if clock_id(to.attr) != clock_id(event.attr):
+        raise LinuxError(EINVAL, f"the buffer's event has {clock_name(to.attr)}, this one {clock_name(event.attr)}")
     if to.attr.write_backward != event.attr.write_backward:
         raise LinuxError(EINVAL, "write_backward: one buffer is written in one direction")
+    if event.driver.aux is not None and to.driver.aux is not None and event.driver is not to.driver:
+        raise LinuxError(EINVAL, "units of two kinds cannot trace into one buffer's AUX area")
     if event.user_page is not None:
         raise LinuxError(EINVAL, "the event's own buffer is mapped")
     if to.ring_buffer is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.arch.architecture import Architecture
@@ -13,10 +13,13 @@ from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
 from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unthrottle
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
+from perfcore.events.aux_use import AuxUse
 from perfcore.events.kernel import Linux
 
 DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26 | 0xF << 33
 """PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK, MEM_TLB and MEM_LVLNUM all "not available"."""
+
+_LARGEST_RECORD = (1 << 16) - 1  # bytes: header.size
 
 Prepare = Callable[[Sample, Cpu], None]
 
@@ -37,6 +40,11 @@ class SampledEvent(Protocol):
     def now_ns(self) -> Callable[[], int]: ...
 
     def counts_at(self, level: Level) -> bool: ...
+    @property
+    def on_cpu(self) -> Cpu | None: ...
+    @property
+    def aux(self) -> AuxUse[Any]: ...
+
     def read_group(self) -> list[ReadValues]: ...
     def read_own_group(self) -> list[ReadValues]: ...
 
@@ -260,6 +268,18 @@ def _prepare_code_page_size(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _with_aux(event: SampledEvent, encode: Callable[[Sample], bytes]) -> Callable[[Sample], bytes]:
+    """With as much of an AUX area as it asks for, if the record's size, of 16 bits, has room for it."""
+
+    def encode_with_aux(sample: Sample) -> bytes:
+        sample.aux = b""
+        room = _LARGEST_RECORD - len(encode(sample))
+        sample.aux = event.aux.snapshot(event.on_cpu, min(room, event.attr.aux_sample_size) // 8 * 8)
+        return encode(sample)
+
+    return encode_with_aux
+
+
 class Preparation(NamedTuple):
     """Where a part of a sample comes from, if it changes from sample to sample."""
 
@@ -313,7 +333,8 @@ class EventOutput:
             prepares.append(_prepare_code_page_size(event, kernel))
         self._sample = sample
         self._prepares = tuple(prepares)
-        self._encode = sample_encoder(attr)
+        encode = sample_encoder(attr)
+        self._encode = _with_aux(event, encode) if wanted & SampleType.AUX else encode
         self._id_prepares = tuple(row.prepare(event, kernel) for row in SAMPLE_ID_PREPARATIONS if row.bit & wanted)
         self._encode_id = sample_id_encoder(wanted) if attr.sample_id_all else None
 

@@ -10,6 +10,33 @@ from emulator.cpu import Cpu
 Event = TypeVar("Event", contravariant=True)  # PerfEvent
 
 
+class AuxUnit(Protocol[Event]):
+    """The half of struct pmu that units have which trace into memory by themselves (setup_aux and its like)."""
+
+    exclusive: bool  # PERF_PMU_CAP_EXCLUSIVE: it cannot serve two events at once
+    itrace: bool  # PERF_PMU_CAP_ITRACE: it traces instructions, so that readers want to hear of tasks
+    pausable: bool  # PERF_PMU_CAP_AUX_PAUSE: it has pause and resume
+    takes_snapshots: bool  # it has snapshot_aux
+
+    def setup_aux(self, event: Event, memory: memoryview, overwrite: bool) -> object | None:
+        """An area has been mapped for `event`: what the driver keeps with it; None: it cannot do anything with it."""
+
+    def free_aux(self, private: object) -> None:
+        """Nobody has it any more."""
+
+    def pause(self, event: Event) -> None:
+        """PERF_EF_PAUSE: `event.aux_paused` is set; what it has begun to write goes on when it is resumed."""
+
+    def resume(self, event: Event) -> None:
+        """PERF_EF_RESUME"""
+
+    def snapshot_aux(self, event: Event, size: int) -> bytes:
+        """At most `size` bytes, the latest that `event`, which is on a CPU, has written."""
+
+    def aux_output_match(self, event: Event) -> bool:
+        """Whether an event of another PMU can write into its trace (attr.aux_output)."""
+
+
 class PmuDriver(Protocol[Event]):
     """A driver keeps its part of an event in `event.hw`; it programs hardware by registers only."""
 
@@ -18,8 +45,13 @@ class PmuDriver(Protocol[Event]):
     is_software: bool  # its events always fit, and may join any group
     mux_interval_ns: int  # how long groups count that take turns: perf_event_mux_interval_ms
     is_called_by_no_nmi: bool  # PERF_PMU_CAP_NO_NMI: its records may have any clock
+    writes_aux: bool  # PERF_PMU_CAP_AUX_OUTPUT: its events may have aux_output
     counts_tasks: bool  # it has events of single tasks and cgroups, not of whole CPUs alone
     is_hardware: bool  # its overflows come as interrupts, with the instruction known
+
+    @property
+    def aux(self) -> AuxUnit[Event] | None:
+        """Its AUX area, if its events have one."""
 
     def event_init(self, event: Event) -> None:
         """Accept `event`, or raise LinuxError: ENOENT if it is not this driver's, else why it cannot be."""

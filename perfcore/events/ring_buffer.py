@@ -16,6 +16,7 @@ from emulator.linux.sched.waiting import WaitQueue
 from perfcore.abi import mmap_page
 from perfcore.abi.mmap_page import Capability
 from perfcore.abi.sample import HEADER
+from perfcore.events.aux_area import AuxArea
 
 _U64 = struct.Struct("<Q")
 _read_u64, _write_u64 = _U64.unpack_from, _U64.pack_into
@@ -66,6 +67,8 @@ class RingBuffer:
         self.poll_ready = False  # POLLIN is due
         self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
         self.readers = WaitQueue()  # of the guest
+        self.aux: AuxArea | None = None  # beside it
+        self.aux_progress = (0, 0)  # of one that has gone: its head, and for what its reader has been woken
         self._head = 0  # bytes written
         self._newest_taken = 0  # ... when `newest` was asked last
         self._wakeup = 0  # bytes: the reader is woken when the head is `watermark` beyond

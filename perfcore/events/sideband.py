@@ -15,7 +15,8 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import Cgroup as CgroupRecord
 from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, SwitchCpuWide
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 
 ANONYMOUS = "//anon"
 COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no file: its offset is its address (vm_pgoff)

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
-from emulator.linux.errors import EINVAL, ENODEV, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EINVAL, ENODEV, ENOENT, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
 from perfcore.abi.read_format import encode_read
+from perfcore.events.aux_events import aux_event_for, check_aux, needs_aux_event
 from perfcore.events.checks import (
     check_attr,
     check_callchain,
@@ -23,13 +24,16 @@ from perfcore.events.checks import (
 from perfcore.events.clocks import clock_of
 from perfcore.events.context import PerfEventContext
 from perfcore.events.cpu_context import CpuContext
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
+from perfcore.events.exclusive import ExclusivePmus, check_alone
 from perfcore.events.grouping import check_group, check_output, check_size
 from perfcore.events.kernel import Linux
 from perfcore.events.locked_memory import LockedMemory
 from perfcore.events.output import EventOutput, sampled_registers
 from perfcore.events.permission import check_cpu, check_opening, check_physical, check_target
 from perfcore.events.pmu_driver import PmuDriver
+from perfcore.events.pmus import Pmus
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
@@ -43,11 +47,12 @@ class PerfEvents:
         self, kernel: Linux, drivers: Sequence[PmuDriver[PerfEvent]], settings: Settings | None = None
     ) -> None:
         self.kernel = kernel
-        self.drivers = tuple(drivers)
+        self.pmus = Pmus(drivers)
         self.settings = settings or Settings()
         self.locked_memory = LockedMemory(self.settings, len(kernel.cpus))
         sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
         self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
+        self._exclusive = ExclusivePmus()
         self._next_id = 1
         self._hears_switches = self._hears_moves = self._tells_switches = False
         self._tick = Tick(kernel)
@@ -154,6 +159,11 @@ class PerfEvents:
         if output_to is not None:
             self.set_output(event, output_to, context)
         check_size(event, group)
+        if needs_aux_event(event.attr):
+            event.aux.source = aux_event_for(event, group)
+            if event.aux.source is None:
+                raise LinuxError(EINVAL, "aux_output, aux_sample_size, aux_action: the leader's unit cannot serve it")
+        check_alone(event, context)
         event.output = EventOutput(event, self.kernel, event.driver.is_hardware)
         event.rate.on_throttled = self._tick.want
         context.add(event)
@@ -171,12 +181,8 @@ class PerfEvents:
         """perf_event_alloc: the event, and the driver that takes it."""
         if attr.sigtrap and target is None:
             raise LinuxError(EINVAL, "sigtrap: an event of whatever a CPU does has no task to tell")
-        if attr.aux_sample_size or attr.sample_type & SampleType.AUX:
-            raise LinuxError(EINVAL, "AUX samples are not modelled")
         if attr.inherit and attr.sample_type & (SampleType.READ | SampleType.TID) == SampleType.READ:
             raise LinuxError(EINVAL, "PERF_SAMPLE_READ of an inherited event needs PERF_SAMPLE_TID: it is of one task")
-        if attr.aux_output:
-            raise LinuxError(EOPNOTSUPP, "aux_output needs a PMU with an AUX buffer")
         if not attr.sample_type & SampleType.BRANCH_STACK:
             attr.branch_sample_type = 0
         event = PerfEvent(
@@ -192,8 +198,10 @@ class PerfEvents:
         )
         event.driver = self._driver_of(event)
         try:
+            check_aux(event)
             if connect is not None:
                 self._connect(event, connect, group)
+            self._exclusive.take(event)
             check_vectors(attr, self._vectors)
             check_callchain(attr, self.settings)
             if attr.use_clockid:
@@ -226,7 +234,7 @@ class PerfEvents:
     def _driver_of(self, event: PerfEvent) -> PmuDriver[PerfEvent]:
         """perf_init_event: the first driver that does not say ENOENT."""
         why = f"no driver has type {event.attr.type}"
-        for driver in self.drivers:
+        for driver in self.pmus:
             event.driver = driver
             try:
                 driver.event_init(event)
@@ -245,6 +253,15 @@ class PerfEvents:
             return
         check_output(event, to, context or self._context_of(event))
         event.attach_buffer(to.ring_buffer)
+
+    # PMUs that come and go
+
+    def unregister_pmu(self, driver: PmuDriver[PerfEvent]) -> None:
+        """perf_pmu_unregister(): of its events nothing is left but their descriptors."""
+        self.pmus.remove(driver)
+        for context in (*(cpu.own for cpu in self._cpus.values()), *self._contexts.values()):
+            for event in [event for event in context.events if event.driver is driver]:
+                event.revoke()
 
     # contexts
 
@@ -368,6 +385,8 @@ class PerfEvents:
             hw.sample_period = hw.last_period = hw.period_left = event.hw.sample_period
         copy.output = EventOutput(copy, self.kernel, copy.driver.is_hardware)
         copy.rate.on_throttled = self._tick.want
+        if event.aux.source is not None:
+            copy.aux.source = aux_event_for(copy, leader)
         opened.children[copy] = None
         copies[event] = copy
         self._context(child).add(copy)

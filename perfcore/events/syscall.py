@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator.linux.cgroup.cgroupfs import opened_group
 from emulator.linux.cgroup.cgroups import Cgroup
-from emulator.linux.errors import EBADF, EINVAL, EMFILE, ESRCH, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ESRCH, LinuxError
 from emulator.linux.fs.open_files import PathFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
@@ -20,8 +20,10 @@ from perfcore.events.copied_attr import copy_attr
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
+from perfcore.events.event_state import EventState
 from perfcore.events.probes.tracefs import FileTree as ProbeFileTree
 from perfcore.events.probes.tracefs import ProbeFiles
+from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
 from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, TRACEFS, Text, sysfs_files, trace_event_files
@@ -34,6 +36,7 @@ PR_TASK_PERF_EVENTS_ENABLE = 32
 class FileTree(ProbeFileTree, Protocol):
     def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
     def register_directory(self, path: str) -> None: ...
+    def unregister(self, path: str) -> None: ...
 
 
 class HostingKernel(GuestKernel, Protocol):
@@ -60,16 +63,18 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     isa = kernel.architecture.isa
     kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     kernel.file_tree.register_directory(FTRACE_EVENTS)
-    for driver in perf_events.drivers:
+    for driver in perf_events.pmus:
         if isinstance(driver, TracepointDriver) and driver.probes is not None:
             ProbeFiles(kernel.file_tree, TRACEFS, kernel.calling, driver.probes)
-    for path, text in sysfs_files(perf_events.drivers):
+    for path, text in sysfs_files(perf_events.pmus):
         kernel.file_tree.register_text(path, text)
-    for path, text, store in (*mux_interval_files(perf_events.drivers), *sysctl_files(isa, perf_events.settings)):
+    shown = RegisteredDevices(kernel.file_tree)
+    perf_events.pmus.on_registered, perf_events.pmus.on_unregistered = shown.add, shown.remove
+    for path, text, store in (*mux_interval_files(perf_events.pmus), *sysctl_files(isa, perf_events.settings)):
         kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of sched and system calls, uprobes; no kprobes, AUX, branch records"
+NOTE = "tracepoints of sched and system calls, uprobes; no kprobes, branch records; no PMU traces"
 
 
 class PerfEventOpen:
@@ -91,6 +96,8 @@ class PerfEventOpen:
         if files.in_use >= files.limit:
             raise LinuxError(EMFILE, f"there are {files.limit} descriptors, and all are in use")
         group = None if group_fd == -1 else group_file(task, group_fd)
+        if group is not None and group.event.state <= EventState.REVOKED:
+            raise LinuxError(ENODEV, f"the PMU {group.event.driver.name} of the group leader has gone")
         target = None if pid == -1 or of_cgroup else self._target(task, pid)
         leader = None if group is None else group.event
         connect = partial(_cgroup, task, pid) if of_cgroup else None

@@ -5,7 +5,7 @@ Numbers as proc_dointvec_minmax and the store functions of kernel/events/core.c 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,17 +75,19 @@ def _set(settings: Settings, sysctl: Sysctl, data: bytes) -> None:
     setattr(settings, sysctl.field, number(data, sysctl.least, sysctl.most))
 
 
-def mux_interval_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[WritableFile]:
+def mux_interval_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[WritableFile]:
     """perf_event_mux_interval_ms of the PMUs whose counters may be too few."""
-    for driver in drivers:
-        if isinstance(driver, HardwareDriver):
-            path = f"{DEVICES}/{driver.name}/perf_event_mux_interval_ms"
-            yield path, partial(_shown_interval, driver), partial(_set_interval, driver)
+    return (mux_interval_file(driver) for driver in drivers if isinstance(driver, HardwareDriver))
 
 
-def _shown_interval(driver: HardwareDriver) -> str:
+def mux_interval_file(driver: PmuDriver[PerfEvent]) -> WritableFile:
+    path = f"{DEVICES}/{driver.name}/perf_event_mux_interval_ms"
+    return path, partial(_shown_interval, driver), partial(_set_interval, driver)
+
+
+def _shown_interval(driver: PmuDriver[PerfEvent]) -> str:
     return f"{driver.mux_interval_ns // _MS}\n"
 
 
-def _set_interval(driver: HardwareDriver, data: bytes) -> None:
+def _set_interval(driver: PmuDriver[PerfEvent], data: bytes) -> None:
     driver.mux_interval_ns = number(data, 1, _INT_MAX) * _MS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from perfcore.abi.constants import PerfType
@@ -23,7 +23,7 @@ FTRACE_EVENTS = f"{TRACE_EVENTS}/ftrace"  # of tracers themselves: there are non
 Text = str | Callable[[], str | bytes]
 
 
-def sysfs_files(drivers: Sequence[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, Text]]:
+def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, Text]]:
     """(path, text) of every file of the drivers' devices, and of tracefs besides `TRACE_EVENTS`."""
     yield f"{DEVICES}/software/type", f"{PerfType.SOFTWARE}\n"
     for driver in drivers:

@@ -30,7 +30,6 @@ DIFFERENCES: dict[str, Callable[[str, int, int], bool]] = {
     "kernel mode is modelled, and executes nothing": lambda kind, bits, sample: (
         kind in HARDWARE and bits & (EXCLUDE_USER | EXCLUDE_KERNEL) == EXCLUDE_USER
     ),
-    "no PMU has an AUX buffer": lambda kind, bits, sample: bool(sample & SAMPLE_AUX),
 }
 
 
@@ -147,13 +146,15 @@ echo -pids > /groups/cgroup.subtree_control
 """perf's controller is there when first any other has been enabled."""
 
 
-def test_control_groups_are_a_real_kernels(tmp_path: Path) -> None:
-    """Their files, and their events: errors, and counts of user instructions to the digit."""
-    guest = build(PROGRAMS / "cgroups.c", "aarch64", tmp_path / "cgroups", "-w")
-    files = [program("cgroups", guest.read_bytes())]
-    real = Board(release=TRIXIE).run(f"{MOUNT_CGROUPS}/cgroups /groups\n", tmp_path, files)
-    assert len(real) > 130
-    assert modelled("ideal", guest, "/sys/fs/cgroup") == real
+def test_control_groups_and_aux_areas_are_a_real_kernels(tmp_path: Path) -> None:
+    """Files and events of groups: errors, and counts of user instructions to the digit. AUX areas of who has none."""
+    groups, areas = (
+        build(PROGRAMS / f"{name}.c", "aarch64", tmp_path / name, "-w") for name in ("cgroups", "aux_areas")
+    )
+    files = [program(guest.name, guest.read_bytes()) for guest in (groups, areas)]
+    real = Board(release=TRIXIE).run(f"{MOUNT_CGROUPS}/cgroups /groups\n/aux_areas\n", tmp_path, files)
+    assert len(real) > 130 + 100
+    assert modelled("ideal", groups, "/sys/fs/cgroup") + modelled("ideal", areas) == real
 
 
 SEEDS = 12

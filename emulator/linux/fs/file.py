@@ -8,7 +8,7 @@ from typing import Protocol
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOTTY, ESPIPE, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.locks import FileLocks
-from emulator.linux.mm.mapping import FileContent
+from emulator.linux.mm.mapping import FileContent, Holder
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.limits import Limits
@@ -192,8 +192,8 @@ class File:
     def content(self) -> FileContent | None:
         return None
 
-    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> int:
-        """The first of the contiguous frames that show `length` bytes at `offset` of a device."""
+    def map_frames(self, task: Caller, length: int, offset: int, protection: int, shared: bool) -> tuple[int, Holder]:
+        """The first of the contiguous frames that show `length` bytes at `offset` of a device, and who keeps them."""
         raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
 
     @property

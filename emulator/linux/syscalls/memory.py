@@ -128,9 +128,9 @@ def _map_file(task: Task, file: File, address: int, length: int, protection: int
         may_write = not shared or (file.writable and not sealed)
         return task.mm.map(address, length, protection, flags, content, offset, may_write=may_write)
     task.mm.make_way(address, page_up(length), flags)
-    frame = file.map_frames(task, length, offset, protection, shared)
+    frame, holder = file.map_frames(task, length, offset, protection, shared)
     identity = MappedFile(file.path, *DEVICE_MAJOR_MINOR, 1)
-    return task.mm.map_device(address, length, protection, flags, frame, identity, offset, file)
+    return task.mm.map_device(address, length, protection, flags, frame, identity, offset, holder)
 
 
 @syscall(aarch64=215, x86_64=11)

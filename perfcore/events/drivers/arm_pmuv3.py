@@ -9,7 +9,8 @@ from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
 from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from pmu.arm.registers import (
     CYCLES,
     INSTRUCTIONS,

@@ -15,7 +15,9 @@ from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
+from perfcore.events.pmu_driver import AuxUnit
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.generic_events import HardwareId, cache_event
@@ -47,6 +49,8 @@ class HardwareDriver(ABC):
 
     is_software = False
     counts_tasks = True
+    aux: AuxUnit[PerfEvent] | None = None
+    writes_aux = False
     is_hardware = True
     is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed

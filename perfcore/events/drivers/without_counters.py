@@ -9,6 +9,7 @@ from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
+from perfcore.events.pmu_driver import AuxUnit
 from pmu.event_source import EventSource
 
 
@@ -19,6 +20,8 @@ class WithoutCounters:
     is_hardware = False
     is_called_by_no_nmi = False
     counts_tasks = True
+    aux: AuxUnit[PerfEvent] | None = None
+    writes_aux = False
     mux_interval_ns = TICK_NS  # of those that ever wait
 
     def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:

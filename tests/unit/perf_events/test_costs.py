@@ -9,7 +9,8 @@ import pytest
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SoftwareId
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 

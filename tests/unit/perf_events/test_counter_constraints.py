@@ -12,7 +12,7 @@ from emulator.linux.errors import EINVAL, LinuxError
 from emulator.probes import Probe
 from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.counter_assignment import placement
-from perfcore.events.event import EventState
+from perfcore.events.event_state import EventState
 from pmu.model import model
 from unit.perf_events.fake_machine import FakeMachine
 from unit.perf_events.test_groups import INSTRUCTIONS

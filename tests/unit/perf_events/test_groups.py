@@ -9,7 +9,7 @@ from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SoftwareId
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.event import EventState
+from perfcore.events.event_state import EventState
 from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 

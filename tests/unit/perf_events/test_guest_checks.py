@@ -10,6 +10,7 @@ import pytest
 from c_programs import build
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program
+from emulator.linux.syscalls.table import ROWS
 from emulator.machine import MachineConfig
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
 from perfcore.events.drivers.clock import software_clocks
@@ -20,6 +21,7 @@ from perfcore.events.syscall import install_syscall
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
 from pmu.model import model
+from unit.perf_events.trace_pmu import TracePmu
 
 SOURCE = Path(__file__).with_name("guest_checks.c")
 PMUS = {"x86_64": ("intel_arch_perfmon", Perfmon, IntelCore), "aarch64": ("armv8_pmuv3", PmuV3, ArmPmuV3)}
@@ -51,3 +53,24 @@ def test_a_guest_gets_the_perf_events_it_may_expect(isa: str, tmp_path: Path) ->
     status, output = run(machine_with_guest_pmu(isa), program, tmp_path)
     assert [line for line in output.splitlines() if not line.startswith("ok ")] == ["done"]
     assert status == 0
+
+
+@pytest.mark.parametrize("isa", PMUS)
+def test_a_guest_reads_an_aux_area(isa: str, tmp_path: Path) -> None:
+    """Of a unit that is registered at run time, and goes while the guest has an event of it."""
+    program = build(SOURCE.with_name("aux_guest.c"), isa, tmp_path / "aux_guest")
+    machine = LinuxMachine(MachineConfig(isa))
+    kernel = machine.kernel
+    events = PerfEvents(kernel, [SoftwareDriver(kernel)])
+    install_syscall(kernel, events)
+    pmu = TracePmu(kernel, most_pages=512)
+    events.pmus.register(pmu)
+    sign = next(row for row in ROWS if row.name == "getpgid").number(isa)
+    kernel.tracepoints.sys_enter.subscribe(
+        lambda task, number, arguments: events.unregister_pmu(pmu) if number == sign else None
+    )
+    status, output = run(machine, program, tmp_path)
+    assert [line for line in output.splitlines() if not line.startswith("ok ")] == ["done"]
+    assert status == 0
+    made, freed = ([area for area in pmu.unit.areas if ("freed" in area) is freed] for freed in (False, True))
+    assert len(made) == len(freed) == 5

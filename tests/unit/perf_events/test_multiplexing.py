@@ -10,7 +10,8 @@ import pytest
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SoftwareId
-from perfcore.events.event import EventState, PerfEvent
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask
 

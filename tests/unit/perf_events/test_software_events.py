@@ -5,7 +5,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Read, Switch, decode_record
 from perfcore.abi.sample import HEADER, decode_sample_id, sample_id_size
-from perfcore.events.event import EventState
+from perfcore.events.event_state import EventState
 from perfcore.events.ring_buffer import RingBuffer
 from pmu.generic_events import HardwareId
 from unit.perf_events.fake_machine import FakeMachine, FakeTask

@@ -1,0 +1,17 @@
+"""EventState: what an event does. enum perf_event_state."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class EventState(IntEnum):
+    """Below INACTIVE nothing counts; from ERROR down nothing can be enabled but by ERROR itself."""
+
+    DEAD = -5
+    REVOKED = -4  # its PMU has gone (Linux 6.15: before, a PMU with events could not go)
+    EXIT = -3
+    ERROR = -2
+    OFF = -1
+    INACTIVE = 0
+    ACTIVE = 1

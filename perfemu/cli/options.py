@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from perfemu.cli.perf_options import PERF_OPTIONS
 from perfemu.errors import UsageError
-from perfemu.events.changes import Changes, Filter
-from perfemu.moments import read_delay
 
 if TYPE_CHECKING:
     from perfemu.control import Control
+    from perfemu.events.changes import Changes
+    from perfemu.moments import Span
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def add_delay_option(parser: argparse.ArgumentParser) -> None:
         "-D",
         "--delay",
         metavar="MS | Ni | A-B,...",
-        type=checked(read_delay),
+        type=checked(_delay),
         help="begin after so many simulated ms (20us, 2s; with i: instructions), or count in ranges of them alone; "
         "-1: when the guest says (--control)",
     )
@@ -116,6 +116,13 @@ def add_delay_option(parser: argparse.ArgumentParser) -> None:
         type=checked(_control),
         help="the guest writes there enable, disable or stop, and reads ack",
     )
+
+
+def _delay(text: str) -> tuple[Span, ...]:
+    # only who delays needs it
+    from perfemu.moments import read_delay
+
+    return read_delay(text)
 
 
 def _control(text: str) -> Control:
@@ -153,6 +160,10 @@ def add_level_options(parser: argparse.ArgumentParser) -> None:
 
 def changes_of(options: argparse.Namespace) -> Changes:
     """What these options and --filter say."""
+
+    # every command has this file, and few count
+    from perfemu.events.changes import Changes, Filter
+
     level = "u" if options.all_user else "k" if options.all_kernel else ""
     return Changes(tuple(Filter(*given) for given in options.filter or ()), level)
 

@@ -208,6 +208,9 @@ class BoardSession:
     def obey(self, control: Control, switch: Switch) -> None:
         raise UsageError("--control: is of programs; a board's Linux has its own perf")
 
+    def on_signal(self, call: Callable[[], object]) -> None:
+        raise UsageError("record --switch-output: is of programs: what a board maps is told once")
+
     def living(self, event: PerfEvent) -> bytes:
         raise UsageError("record --switch-output: is of programs: what a board maps is told once")
 

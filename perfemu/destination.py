@@ -23,12 +23,13 @@ class Switching:
 
     bytes: int = 0  # when so many are in one
     every: Span | None = None
+    by_signal: bool = False  # when the guest says it
     files: int = MOST_FILES
     names_time: bool = False  # also of a single file: --timestamp-filename
 
     @property
     def is_wanted(self) -> bool:
-        return bool(self.bytes or self.every or self.names_time)
+        return bool(self.bytes or self.every or self.by_signal or self.names_time)
 
 
 NO_SWITCHING = Switching()

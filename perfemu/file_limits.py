@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,6 +32,9 @@ class LimitedRun(Clockwork, Protocol):
     def stop(self, why: str) -> None:
         """End it soon, between two instructions."""
 
+    def on_signal(self, call: Callable[[], object]) -> None:
+        """Call it whenever the guest sends its parent SIGUSR2."""
+
     def living(self, event: PerfEvent) -> bytes:
         """The records that `event` would have of the tasks that there are now, and of what they have mapped."""
 
@@ -49,6 +52,8 @@ class FileLimits:
         drain.after_round = self._look
         if files.switching.every is not None:
             run.every(files.switching.every, self._tick)
+        if files.switching.by_signal:
+            run.on_signal(self._tick)
 
     def _look(self) -> None:
         written = self._destinations.writer.data_bytes

@@ -17,6 +17,7 @@ from emulator.linux.kernel import Kernel
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program, ProgramError, identify
 from emulator.linux.process.task import Task
+from emulator.linux.signals.signal import SIGUSR2
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.drivers.breakpoint import BreakpointDriver
@@ -315,6 +316,17 @@ class Session:
         from perfemu.control import Orders
 
         Orders(self.machine.kernel, control, switch, lambda: self.stop("the guest has asked for it (--control)"))
+
+    def on_signal(self, call: Callable[[], object]) -> None:
+        """Call it whenever the guest sends SIGUSR2 to its parent, which we are, as perf is."""
+
+        def heard(pid: int, signal: int) -> bool:
+            if (pid, signal) != (self.program_task.ppid, SIGUSR2):
+                return False
+            call()
+            return True
+
+        self.machine.kernel.outside_hears = heard
 
     def living(self, event: PerfEvent) -> bytes:
         """The records that `event` would have of the tasks that there are now, and of what they have mapped."""

@@ -80,6 +80,7 @@ class Kernel:
         self.exit_status: int | None = None  # wait status word of the first process
         self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
         self.messages: Callable[[str], None] = _to_stderr
+        self.outside_hears: Callable[[int, int], bool] = lambda pid, signal: False
         self.undefined_instruction: Callable[[Task, int], str | None] = lambda task, pc: None  # what to say of one
         self._said: set[str] = set()
         self.page_cache = PageCache(memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from perfcore.events.clocks import CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_TAI
 from perfemu.cli.options import AttachedValue, add_refused_options, checked, positive_int
@@ -99,8 +100,9 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
         help="buffer of each CPU, in pages of 4 KiB, or as 512K; it matters to --overwrite and --switch-output [128]",
     )  # fmt: skip
     group.add_argument(
-        "--switch-output", action=AttachedValue, read=_switch, metavar="=SIZE | TIME",
-        help="begin another file after so many bytes (10M) or so much simulated time (1s, 20ms): FILE.<time>",
+        "--switch-output", action=AttachedValue, read=_switch, metavar="=SIZE | TIME | signal",
+        help="begin another file after so many bytes (10M) or so much simulated time (1s, 20ms), or when the guest "
+        "sends SIGUSR2 to its parent (signal): FILE.<time>",
     )  # fmt: skip
     group.add_argument(
         "--switch-max-files", metavar="N", type=positive_int, help="with --switch-output: keep the last N files alone"
@@ -113,11 +115,12 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 def files_of(options: argparse.Namespace) -> Files:
     """What these options say."""
-    switch: Span | int | None = options.switch_output
+    switch: Span | int | Literal["signal"] | None = options.switch_output
     if options.switch_max_files is not None and switch is None:
         raise UsageError("record --switch-max-files: wants --switch-output")
     switching = Switching(
         bytes=switch if isinstance(switch, int) else 0,
+        by_signal=switch == "signal",
         every=switch if isinstance(switch, Span) else None,
         files=min(options.switch_max_files or MOST_FILES, MOST_FILES),
         names_time=options.timestamp_filename,
@@ -166,10 +169,10 @@ _TIMES: Mapping[str, int] = {"m": 60 * SECOND_NS, "h": 3600 * SECOND_NS, "d": 86
 _LONG_TIME = re.compile(r"(\d{1,6})([mhd])")
 
 
-def _switch(text: str) -> Span | int:
+def _switch(text: str) -> Span | int | Literal["signal"]:
     """Simulated time or bytes."""
     if text in ("", "signal"):
-        raise ValueError("SIGUSR2's moment would be the host's: name a size (10M) or a simulated time (1s, 20ms)")
+        return "signal"
     long_time = _LONG_TIME.fullmatch(text)
     if long_time is not None:
         return Span(ns=int(long_time[1]) * _TIMES[long_time[2]])
@@ -180,5 +183,5 @@ def _switch(text: str) -> Span | int:
     except ValueError:
         size = 0
     if not size:
-        raise ValueError(f"'{text}' is no size (10M), and no simulated time (1s, 20ms)")
+        raise ValueError(f"'{text}' is no size (10M), no simulated time (1s, 20ms), and not signal")
     return size

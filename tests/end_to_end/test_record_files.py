@@ -39,6 +39,26 @@ def test_together_they_have_all_samples(switch: str, whole: int, tmp_path: Path)
     assert [f"[ perfemu record: Dump {file.name} ]" in said for file in files] == [True] * len(files)
 
 
+def test_the_guest_says_when(tmp_path: Path) -> None:
+    """By the signal that perf knows; of others nobody is there, nor of this one without the option."""
+    busybox = require.command("busybox", package="busybox-static")
+    work = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); done; "
+    script = work + "kill -USR2 $PPID && echo heard; " + work + "kill -USR1 $PPID || echo not heard"
+    for options, said, files in (
+        (("--switch-output",), b"heard\nnot heard\n", 2),
+        (("--timestamp-filename",), b"not heard\n", 1),
+    ):
+        directory = tmp_path / str(files)
+        directory.mkdir()
+        done = perfemu(
+            "record", "-e", "instructions:u", "-c", "97", *options, busybox, "sh", "-c", script, cwd=directory
+        )
+        assert done.stdout == said
+        found = sorted(directory.iterdir())
+        assert len(found) == files
+        assert all(samples(file) > 100 for file in found)
+
+
 def test_the_last_ones_are_kept(tmp_path: Path) -> None:
     every = tmp_path / "every"
     last = tmp_path / "last"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -143,6 +143,10 @@ class KernelServices(Protocol):
     @property
     def timers(self) -> Timers:
         """Of the CPU for which the machine works at the moment."""
+
+    @property
+    def outside_hears(self) -> Callable[[int, int], bool]:
+        """Of a signal for a process that is none of the machine's: whether anybody takes it."""
 
     @property
     def tasks(self) -> dict[int, Task]: ...

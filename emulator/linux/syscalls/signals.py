@@ -176,6 +176,8 @@ def kill(task: Task, pid: int, sig: int) -> int:
     """-1 means all others but init, 0 the own group, other negative numbers a group."""
     check_signal(sig)
     if pid > 0:
+        if pid not in task.kernel.tasks and task.kernel.outside_hears(pid, sig):
+            return 0
         targets = [_process(task, pid)]
     else:
         others = [other.process for other in task.kernel.tasks.values() if other is other.process.leader]

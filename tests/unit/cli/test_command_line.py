@@ -61,7 +61,7 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("record -u 1 ARM", 129, "record -u (a user's processes) is not modelled yet"),
         ("record --call-graph dwarf,70000 ARM", 129, "--call-graph: 'dwarf,70000': a sample has at most 65528 bytes"),
         ("record --user-regs=ip ARM", 129, "record: aarch64 has no register 'ip' in its samples; there are x0,x1"),
-        ("record --switch-output ARM", 129, "--switch-output: SIGUSR2's moment would be the host's"),
+        ("record --switch-output=x ARM", 129, "--switch-output: 'x' is no size (10M), no simulated time (1s, 20ms)"),
         ("record --switch-output=1s -o - ARM", 129, "record --switch-output: a pipe is one file"),
         ("record --switch-max-files 2 ARM", 129, "record --switch-max-files: wants --switch-output"),
         ("record --exact -D 1 ARM", 129, "record: --exact is of a whole run"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from perfcore.abi.constants import CLOCKS, PerfType, SoftwareId
+from perfcore.abi.kernel_tracepoints import KERNEL_TRACEPOINTS
 from perfcore.abi.syscall_tracepoints import tracepoints_of
-from perfcore.abi.tracepoints import FIXED_TRACEPOINTS
 from perfcore.events.drivers.breakpoint import NOTE as BREAKPOINT_NOTE
 from perfcore.events.drivers.software import NOTES
 from perfemu.errors import EventSyntaxError
@@ -53,8 +53,8 @@ class Listed:
         )
 
 
-def software_events() -> Iterator[Listed]:
-    """The same on every core."""
+def software_events(isas: Iterable[str]) -> Iterator[Listed]:
+    """The same on every core of `isas`."""
     for generic in SOFTWARE_EVENTS:
         if generic.config in CLOCKS:
             yield Listed(generic.names, "sw", Support.EXACT, _CLOCK_NOTE)
@@ -62,8 +62,7 @@ def software_events() -> Iterator[Listed]:
         note = NOTES.get(SoftwareId(generic.config))
         if note is not None:
             yield Listed(generic.names, "sw", Support.EXACT, note)
-    for event in FIXED_TRACEPOINTS:
-        yield Listed((event.full_name,), "tracepoint", Support.EXACT)
+    yield from _tracepoints({isa: [event.full_name for event in KERNEL_TRACEPOINTS[isa]] for isa in isas})
 
 
 def breakpoint_events() -> Iterator[Listed]:
@@ -75,10 +74,15 @@ def breakpoint_events() -> Iterator[Listed]:
 
 def system_call_events(isas: Iterable[str]) -> Iterator[Listed]:
     """Two tracepoints for each call that any of `isas` has."""
-    known = {isa: tracepoints_of(isa) for isa in isas}
-    fixed = {event.full_name for event in FIXED_TRACEPOINTS}
-    for name in sorted({name for events in known.values() for name in events} - fixed):
-        having = [isa for isa, events in known.items() if name in events]
+    yield from _tracepoints(
+        {isa: [name for name, event in tracepoints_of(isa).items() if event.system == "syscalls"] for isa in isas}
+    )
+
+
+def _tracepoints(known: dict[str, list[str]]) -> Iterator[Listed]:
+    """By ISA."""
+    for name in sorted({name for names in known.values() for name in names}):
+        having = [isa for isa, names in known.items() if name in names]
         note = "" if len(having) == len(known) else f"{having[0]} only"
         yield Listed((name,), "tracepoint", Support.EXACT, note)
 

@@ -37,7 +37,15 @@ from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.signals.exceptions import REGISTERS, exception_info, fault_info
-from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSEGV, Interrupted, SignalInfo
+from emulator.linux.signals.signal import (
+    SI_KERNEL,
+    SIGKILL,
+    SIGSEGV,
+    Generated,
+    Interrupted,
+    SignalAction,
+    SignalInfo,
+)
 from emulator.linux.signals.signal_delivery import deliver, force
 from emulator.linux.signals.signal_sending import send_to_process, send_to_thread
 from emulator.linux.syscalls import table
@@ -199,7 +207,9 @@ class Kernel:
         self.lifecycle.end_process(self.lifecycle.first.process, SIGKILL)
 
     def rename(self, task: Task, comm: str, by_exec: bool = False) -> None:
-        task.comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")
+        comm = comm.encode("utf-8", "surrogateescape")[:COMM_LENGTH].decode("utf-8", "surrogateescape")
+        self.tracepoints.task_rename.fire(task, comm)
+        task.comm = comm
         self.tracepoints.task_comm.fire(task, by_exec)
         if by_exec:
             self.tracepoints.sched_process_exec.fire(task)
@@ -344,9 +354,20 @@ class Kernel:
         """To the first thread of a process that does not block it."""
         return send_to_process(process, info)
 
-    def tell_signal(self, task: Task, info: SignalInfo, delivered: bool) -> None:
-        points = self.tracepoints
-        (points.signal_deliver if delivered else points.signal_generate).fire(task, info)
+    def tell_generated(self, task: Task, info: SignalInfo, group: bool, result: Generated) -> None:
+        self.tracepoints.signal_generate.fire(task, info, group, result)
+
+    def tell_delivered(self, task: Task, info: SignalInfo, action: SignalAction) -> None:
+        self.tracepoints.signal_deliver.fire(task, info, action)
+
+    def tell_waits(self, task: Task, number: int) -> None:
+        self.tracepoints.sched_process_wait.fire(task, number)
+
+    def tell_itimer(self, task: Task, which: int, value_ns: int, interval_ns: int) -> None:
+        self.tracepoints.itimer_state.fire(task, which, value_ns, interval_ns)
+
+    def tell_itimer_expired(self, process: Process, which: int) -> None:
+        self.tracepoints.itimer_expire.fire(process, which)
 
     # ---- what the scheduler asks
 

@@ -2,6 +2,6 @@
 
 SYSTEM_NAME = "Linux"
 HOST_NAME = "perfemu"
-RELEASE = "6.6.0-perfemu"
+RELEASE = "6.12.0-perfemu"
 VERSION = "#1 SMP PREEMPT_DYNAMIC"
 DOMAIN_NAME = "(none)"

@@ -8,8 +8,8 @@ from typing import Generic, ParamSpec
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.mm.mapping import Mapping
-from emulator.linux.process.task import Task
-from emulator.linux.signals.signal import SignalInfo
+from emulator.linux.process.task import Process, Task
+from emulator.linux.signals.signal import Generated, SignalAction, SignalInfo
 
 P = ParamSpec("P")
 
@@ -50,6 +50,14 @@ class Tracepoints:
     def __init__(self) -> None:
         self.task_fork: Tracepoint[[Task, Task]] = Tracepoint()
         """(parent, child)"""
+        self.task_newtask: Tracepoint[[Task, Task, int]] = Tracepoint()
+        """(parent, child, CLONE_*), after task_fork"""
+        self.sched_process_fork: Tracepoint[[Task, Task]] = Tracepoint()
+        """(parent, child), after that"""
+        self.sched_process_wait: Tracepoint[[Task, int]] = Tracepoint()
+        """(task, the process or group for which it begins to wait; 0: any)"""
+        self.task_rename: Tracepoint[[Task, str]] = Tracepoint()
+        """(task, the name that it will have)"""
         self.task_exit: Tracepoint[[Task]] = Tracepoint()
         """(task); its memory and files are still there"""
         self.task_comm: Tracepoint[[Task, bool]] = Tracepoint()
@@ -62,6 +70,8 @@ class Tracepoints:
         """(task, what mmap, exec, brk or the stack mapped)"""
         self.page_fault: Tracepoint[[Task, int, bool | None, bool]] = Tracepoint()
         """(task, address, major or None where the access failed, by user mode rather than in the kernel's own copy)"""
+        self.page_fault_entry: Tracepoint[[Task, int, int, bool, bool]] = Tracepoint()
+        """(task, address, PROT_* of the access, whether a page is there, by user mode), at first"""
         self.sched_in: Tracepoint[[Task, Cpu]] = Tracepoint()
         self.sched_out: Tracepoint[[Task, Cpu, Task | None]] = Tracepoint()
         """(task, CPU, who comes next if that is known)"""
@@ -69,6 +79,10 @@ class Tracepoints:
         """(CPU, who leaves, who comes, whether the former could have gone on); None: nobody, the CPU idles"""
         self.sched_idle: Tracepoint[[Cpu]] = Tracepoint()
         """(CPU); its task has left it, and nobody comes for now"""
+        self.sched_waking: Tracepoint[[Task, Cpu]] = Tracepoint()
+        """(task that is to wake, the CPU on which it was last)"""
+        self.sched_wakeup_new: Tracepoint[[Task, Cpu]] = Tracepoint()
+        """(a task that is new, the CPU on which it will run)"""
         self.sched_wakeup: Tracepoint[[Task, Cpu]] = Tracepoint()
         """(task, the CPU on which it will run)"""
         self.sched_migrate_task: Tracepoint[[Task, Cpu, Cpu]] = Tracepoint()
@@ -83,14 +97,20 @@ class Tracepoints:
         """... where none could"""
         self.sched_stat_iowait: Tracepoint[[Task, Cpu, int]] = Tracepoint()
         """... and a device was waited for: never, the bytes of files are there at once"""
-        self.signal_generate: Tracepoint[[Task, SignalInfo]] = Tracepoint()
-        """(task that is to get it, signal); whatever becomes of it"""
-        self.signal_deliver: Tracepoint[[Task, SignalInfo]] = Tracepoint()
-        """(task, signal that is acted on now, by a handler or by default)"""
         self.cgroup_mkdir: Tracepoint[[Task, Cgroup]] = Tracepoint()
         """(who makes it, the new one)"""
         self.cgroup_attach_task: Tracepoint[[Task]] = Tracepoint()
         """(task that is in another one now)"""
+        self.cpu_idle: Tracepoint[[Cpu, bool]] = Tracepoint()
+        """(CPU, whether it begins to idle or has)"""
+        self.itimer_state: Tracepoint[[Task, int, int, int]] = Tracepoint()
+        """(task, ITIMER_*, value in ns, interval in ns): setitimer"""
+        self.itimer_expire: Tracepoint[[Process, int]] = Tracepoint()
+        """(process, ITIMER_*)"""
+        self.signal_generate: Tracepoint[[Task, SignalInfo, bool, Generated]] = Tracepoint()
+        """(task that is to get it, signal, whether it is its process's, what becomes of it)"""
+        self.signal_deliver: Tracepoint[[Task, SignalInfo, SignalAction]] = Tracepoint()
+        """(task, signal that is acted on now, how)"""
         self.sys_enter: Tracepoint[[Task, int, tuple[int, ...]]] = Tracepoint()
         """(task, number, six arguments)"""
         self.sys_exit: Tracepoint[[Task, int, int]] = Tracepoint()

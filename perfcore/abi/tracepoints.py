@@ -31,6 +31,7 @@ _TYPES = {
     "unsigned short": _Type("H", 2, False),
     "unsigned char": _Type("B", 1, False),
     "char": _Type("s", 1, False),
+    "short": _Type("h", 2, True),
     "int": _Type("i", 4, True),
     "pid_t": _Type("i", 4, True),
     "long": _Type("q", 8, True),
@@ -39,6 +40,9 @@ _TYPES = {
     "u16": _Type("H", 2, False),
     "u32": _Type("I", 4, False),
     "u64": _Type("Q", 8, False),
+    "unsigned int": _Type("I", 4, False),
+    "unsigned long long": _Type("Q", 8, False),
+    "void *": _Type("Q", 8, False),
     "s8": _Type("b", 1, True),
     "s16": _Type("h", 2, True),
     "s32": _Type("i", 4, True),
@@ -54,6 +58,7 @@ class Field:
     type: str  # a key of _TYPES
     name: str
     length: int = 0  # of an array; 0: it is none
+    c_type: str = ""  # its type in C, where it lies there as another
 
     @property
     def size(self) -> int:
@@ -62,7 +67,7 @@ class Field:
     @property
     def declared(self) -> str:
         """In C."""
-        return f"{self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
+        return f"{self.c_type or self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
 
     @property
     def signed(self) -> bool:
@@ -85,10 +90,6 @@ class FilterField(NamedTuple):
         """As its C type holds it."""
         number &= (1 << self.bits) - 1
         return number - (1 << self.bits) if self.is_signed and number >> self.bits - 1 else number
-
-
-def _comm(name: str) -> Field:
-    return Field("char", name, COMM_BYTES)
 
 
 _COMMON = (  # struct trace_entry
@@ -186,142 +187,17 @@ def _seen(field: Field, value: Value) -> Value:
     return sum((number & (1 << bits) - 1) << bits * index for index, number in enumerate(numbers))
 
 
-# include/linux/sched.h: what a state's bits mean, and the bit of a task that could have gone on (TASK_REPORT_MAX)
-TASK_STATES = {0x01: "S", 0x02: "D", 0x04: "T", 0x08: "t", 0x10: "X", 0x20: "Z", 0x40: "P", 0x80: "I"}
-TASK_PREEMPTED = 0x100
-
-
-def _prints(text: str, *names: str) -> str:
-    return ", ".join((f'"{text}"', *(f"REC->{name}" for name in names)))
-
-
-def _switch_prints() -> str:
-    states = ", ".join(f'{{ {bit:#x}, "{letter}" }}' for bit, letter in TASK_STATES.items())
-    bits = f"(REC->prev_state & {TASK_PREEMPTED - 1:#x})"
-    state = f'{bits} ? __print_flags{bits[:-1]}, "|", {states}) : "R"'
-    preempted = f'REC->prev_state & {TASK_PREEMPTED:#x} ? "+" : ""'
-    left = "prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s"
-    values = ("REC->prev_comm", "REC->prev_pid", "REC->prev_prio", state, preempted)
-    text = f'"{left} ==> next_comm=%s next_pid=%d next_prio=%d"'
-    return ", ".join((text, *values, "REC->next_comm", "REC->next_pid", "REC->next_prio"))
-
-
-SYS_ENTER = TracepointEvent(
-    349,
-    "raw_syscalls",
-    "sys_enter",
-    (Field("long", "id"), Field("unsigned long", "args", 6)),
-    _prints("NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)", "id", *(f"args[{index}]" for index in range(6))),
-)
-SYS_EXIT = TracepointEvent(
-    348,
-    "raw_syscalls",
-    "sys_exit",
-    (Field("long", "id"), Field("long", "ret")),
-    _prints("NR %ld = %ld", "id", "ret"),
-)
-SCHED_MIGRATE_TASK = TracepointEvent(
-    310,
-    "sched",
-    "sched_migrate_task",
-    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio"), Field("int", "orig_cpu"), Field("int", "dest_cpu")),
-    _prints("comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d", "comm", "pid", "prio", "orig_cpu", "dest_cpu"),
-)
-SCHED_PROCESS_EXEC = TracepointEvent(
-    303,
-    "sched",
-    "sched_process_exec",
-    (Field(LOCATION, "filename"), Field("pid_t", "pid"), Field("pid_t", "old_pid")),
-    '"filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid',
-)
-SCHED_PROCESS_EXIT = TracepointEvent(
-    308,
-    "sched",
-    "sched_process_exit",
-    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio")),
-    _prints("comm=%s pid=%d prio=%d", "comm", "pid", "prio"),
-)
-SCHED_PROCESS_FORK = TracepointEvent(
-    304,
-    "sched",
-    "sched_process_fork",
-    (_comm("parent_comm"), Field("pid_t", "parent_pid"), _comm("child_comm"), Field("pid_t", "child_pid")),
-    _prints("comm=%s pid=%d child_comm=%s child_pid=%d", "parent_comm", "parent_pid", "child_comm", "child_pid"),
-)
-
-
-def _stat(id: int, name: str) -> TracepointEvent:
-    """sched_stat_template: how long a task was what the name says."""
-    return TracepointEvent(
-        id,
-        "sched",
-        f"sched_stat_{name}",
-        (_comm("comm"), Field("pid_t", "pid"), Field("u64", "delay")),
-        '"comm=%s pid=%d delay=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->delay',
-    )
-
-
-SCHED_STAT_BLOCKED = _stat(299, "blocked")
-SCHED_STAT_IOWAIT = _stat(300, "iowait")
-SCHED_STAT_SLEEP = _stat(301, "sleep")
-SCHED_STAT_WAIT = _stat(302, "wait")
-SCHED_STAT_RUNTIME = TracepointEvent(
-    298,
-    "sched",
-    "sched_stat_runtime",
-    (_comm("comm"), Field("pid_t", "pid"), Field("u64", "runtime"), Field("u64", "vruntime")),
-    '"comm=%s pid=%d runtime=%Lu [ns] vruntime=%Lu [ns]", REC->comm, REC->pid, '
-    "(unsigned long long)REC->runtime, (unsigned long long)REC->vruntime",
-)
-SCHED_SWITCH = TracepointEvent(
-    311,
-    "sched",
-    "sched_switch",
-    (
-        _comm("prev_comm"),
-        Field("pid_t", "prev_pid"),
-        Field("int", "prev_prio"),
-        Field("long", "prev_state"),
-        _comm("next_comm"),
-        Field("pid_t", "next_pid"),
-        Field("int", "next_prio"),
-    ),
-    _switch_prints(),
-)
-SCHED_WAKEUP = TracepointEvent(
-    313,
-    "sched",
-    "sched_wakeup",
-    (_comm("comm"), Field("pid_t", "pid"), Field("int", "prio"), Field("int", "target_cpu")),
-    _prints("comm=%s pid=%d prio=%d target_cpu=%03d", "comm", "pid", "prio", "target_cpu"),
-)
-
-FIXED_TRACEPOINTS = (  # on every ISA
-    SYS_ENTER,
-    SYS_EXIT,
-    SCHED_MIGRATE_TASK,
-    SCHED_PROCESS_EXEC,
-    SCHED_PROCESS_EXIT,
-    SCHED_PROCESS_FORK,
-    SCHED_STAT_BLOCKED,
-    SCHED_STAT_IOWAIT,
-    SCHED_STAT_RUNTIME,
-    SCHED_STAT_SLEEP,
-    SCHED_STAT_WAIT,
-    SCHED_SWITCH,
-    SCHED_WAKEUP,
-)
-
 FIRST_SYSCALL_ID = 1000  # sys_enter of call 0; its sys_exit is next, then call 1
 _NOT_A_FIELD = re.compile(r"\W")
 
 
-def enter_event(call: str, number: int, arguments: Sequence[str]) -> TracepointEvent:
-    """syscalls:sys_enter_CALL."""
-    names = [_NOT_A_FIELD.sub("_", name) for name in arguments]
+def enter_event(call: str, number: int, parameters: Sequence[tuple[str, str]]) -> TracepointEvent:
+    """syscalls:sys_enter_CALL; of each parameter its C type and its name. Each is 8 bytes there, whatever its type."""
+    names = [_NOT_A_FIELD.sub("_", name) for _, name in parameters]
     text = ", ".join(f"{name}: 0x%08lx" for name in names)
     values = "".join(f", ((unsigned long)(REC->{name}))" for name in names)
-    fields = (Field("int", "__syscall_nr"), *(Field("unsigned long", name) for name in names))
+    own = (Field("unsigned long", name, c_type=type) for (type, _), name in zip(parameters, names, strict=True))
+    fields = (Field("int", "__syscall_nr"), *own)
     name = f"sys_enter_{call}"
     return TracepointEvent(FIRST_SYSCALL_ID + 2 * number, "syscalls", name, fields, f'"{text}"{values}')
 

@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
         model = pmu_of(chosen, isa)
         title = (*(() if shown else heading), f"{isa}, core {chosen.title}, PMU {model.sysfs_name}:", "")
         shown |= _print_events([*events_of(model), *metrics(model)], patterns, options.details, title)
-    system_calls = system_call_events([isa for isa, _ in _chosen(options)])
-    same_on_all_cores = (*software_events(), *breakpoint_events(), *system_calls)
+    isas = [isa for isa, _ in _chosen(options)]
+    same_on_all_cores = (*software_events(isas), *breakpoint_events(), *system_call_events(isas))
     title = ("every core:", "") if shown else heading
     shown |= _print_events(same_on_all_cores, patterns, options.details, title)
     if not shown:

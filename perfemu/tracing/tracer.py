@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from emulator.linux.process.task import Task
-from emulator.linux.signals.signal import SIG_DFL, SIGKILL, Default, SignalInfo, default_action
+from emulator.linux.signals.signal import SIG_DFL, SIGKILL, Default, Generated, SignalAction, SignalInfo, default_action
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.tracepoints import Tracepoints
@@ -267,10 +267,15 @@ class Tracer:
 
     # ---- signals
 
-    def _generated(self, task: Task, info: SignalInfo) -> None:
+    def _generated(self, task: Task, info: SignalInfo, group: bool, result: Generated) -> None:
         """Those that are not delivered, because they do nothing or act at once."""
-        signals, number = task.signals, info.signal
-        if number == SIGKILL or signals.kept_away(number) or task.exit_code is not None:
+        number = info.signal
+        if number == SIGKILL or task.exit_code is not None or result is Generated.ALREADY_PENDING:
+            return
+        if group:
+            task = next((thread for thread in task.process.threads if thread.signals.wants(number)), task)
+        signals = task.signals
+        if signals.kept_away(number):
             return
         stops = default_action(number) is Default.STOP and signals.action(number).handler == SIG_DFL
         if signals.ignored(number) or stops:
@@ -278,7 +283,7 @@ class Tracer:
         if stops:
             self._later(task, f"--- stopped by {signal_name(number)} ---")
 
-    def _delivered(self, task: Task, info: SignalInfo) -> None:
+    def _delivered(self, task: Task, info: SignalInfo, action: SignalAction) -> None:
         self._signal(task, info)
 
     def _signal(self, task: Task, info: SignalInfo) -> None:

@@ -204,3 +204,18 @@ def test_it_probes_functions(debian: Debian, tmp_path: Path) -> None:
     assert [words[0] for words in told].count("probe_recursion:descend__return:") == MOST_NESTED
     counts = {name: int(count) for name, count in counted((tmp_path / "counted").read_text()).items()}
     assert counts == dict(zip((f"probe_recursion:{name}" for name in PROBES), (101, MOST_NESTED, 1), strict=True))
+
+
+def test_its_commands_about_the_scheduler_find_what_they_record(debian: Debian, tmp_path: Path) -> None:
+    """sh and its two children: each starts once, and is left once for good."""
+    script = (
+        "perf sched record -o tasks sh -c 'ls >/dev/null; ls >/dev/null'; perf sched latency -p -i tasks >latency; "
+        "perf sched timehist -i tasks >history; perf lock record -o locks ls >/dev/null; perf lock contention -i locks"
+    )
+    nobody_waited = "contended   total wait     max wait     avg wait         type   caller\n\n"
+    debian.perfemu("run", "--cpus", "2", "--", "sh", "-c", script, says=nobody_waited)
+    latency, history = ((tmp_path / file).read_text() for file in ("latency", "history"))
+    assert latency.count("\n  ls:") == 2
+    assert latency.count("\n  sh:") == 1
+    assert history.count(" ls[") == 2
+    assert "<idle>" in history

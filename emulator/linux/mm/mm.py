@@ -68,6 +68,7 @@ class MemoryMap(UserAccess):
         self._pages = Pages(self.space, memory, page_cache, zero_frame)
         self.mappings = MappingList(layout.mmap_bottom, layout.mmap_top, layout.task_size)
         self.on_map: Callable[[Mapping], None] | None = None
+        self.on_access: Callable[[int, int, bool], None] | None = None  # address, PROT_*, by user mode: it has faulted
         self.on_fault: Callable[[int, bool | None, bool], None] | None = None  # as the tracepoint page_fault
         self.on_page: Callable[[bool], None] | None = None  # one has come; whether that was a major fault
         self.stack_limit = 8 << 20  # bytes, RLIMIT_STACK at exec
@@ -365,6 +366,8 @@ class MemoryMap(UserAccess):
         self._pages.on_written = hear
 
     def fault(self, address: int, access: int, user: bool = True) -> tuple[int, int] | None:
+        if self.on_access is not None:
+            self.on_access(address, access, user)
         outcome = self._bring_in(address, access)
         major = outcome if isinstance(outcome, bool) else None
         if self.on_fault is not None:

@@ -10,7 +10,7 @@ from emulator.linux.cgroup.cgroups import Cgroups
 from emulator.linux.errors import EAGAIN, ENOENT, LinuxError
 from emulator.linux.fs.file import DescriptorRoom, FileTable
 from emulator.linux.fs.file_tree import FileTree
-from emulator.linux.mm.mapping import Mapping
+from emulator.linux.mm.mapping import PAGE_SIZE, Mapping
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.process.credentials import Credentials
@@ -211,7 +211,8 @@ class Lifecycle:
     def _watch(self, mm: MemoryMap) -> None:
         """Turn what the memory map tells into tracepoints, of whichever task the machine works for."""
         kernel = self._kernel
-        mapped, faulted = kernel.tracepoints.mmap, kernel.tracepoints.page_fault
+        points = kernel.tracepoints
+        mapped, entered, faulted = points.mmap, points.page_fault_entry, points.page_fault
         dispatcher = kernel.dispatcher
 
         def on_map(mapping: Mapping) -> None:
@@ -238,7 +239,13 @@ class Lifecycle:
             if task is not None and task.cpu.space is mm.space:
                 task.cpu.core.place_page(page)
 
-        mm.on_map, mm.on_fault, mm.on_page = on_map, on_fault, on_page
+        def on_access(address: int, access: int, user: bool) -> None:
+            task = dispatcher.executing.current
+            if entered and task is not None:
+                is_there = bool(mm.space.present(address & -PAGE_SIZE, 1))
+                entered.fire(task, address, access, is_there, user)
+
+        mm.on_map, mm.on_access, mm.on_fault, mm.on_page = on_map, on_access, on_fault, on_page
         mm.hear_written_pages(on_written)
 
     # ---- clone
@@ -269,6 +276,8 @@ class Lifecycle:
         if parent.tracee is not None:
             trace_child(parent, child, request)
         kernel.tracepoints.task_fork.fire(parent, child)
+        kernel.tracepoints.task_newtask.fire(parent, child, request.flags)
+        kernel.tracepoints.sched_process_fork.fire(parent, child)
         kernel.dispatcher.add(child)
         return child
 

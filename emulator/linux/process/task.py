@@ -27,7 +27,7 @@ from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
-from emulator.linux.signals.signal import Interrupted, SignalInfo, SignalState
+from emulator.linux.signals.signal import Generated, Interrupted, SignalAction, SignalInfo, SignalState
 from emulator.linux.user_breakpoints import UserBreakpoints
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
@@ -184,8 +184,17 @@ class KernelServices(Protocol):
     def signal_process(self, process: Process, info: SignalInfo) -> bool:
         """To the first thread of a process that does not block it."""
 
-    def tell_signal(self, task: Task, info: SignalInfo, delivered: bool) -> None:
-        """To whoever wants to hear: a signal was made for a task, or is acted on."""
+    # To whoever wants to hear; see ``Tracepoints``
+
+    def tell_generated(self, task: Task, info: SignalInfo, group: bool, result: Generated) -> None: ...
+
+    def tell_delivered(self, task: Task, info: SignalInfo, action: SignalAction) -> None: ...
+
+    def tell_waits(self, task: Task, number: int) -> None: ...
+
+    def tell_itimer(self, task: Task, which: int, value_ns: int, interval_ns: int) -> None: ...
+
+    def tell_itimer_expired(self, process: Process, which: int) -> None: ...
 
     def calling(self) -> Task:
         """The task for which the machine works at the moment: it made the system call."""

@@ -38,8 +38,8 @@ def returning(task: Task, tracee: Tracee, interrupted: Interrupted | None) -> Sl
                 continue
         if info is None:
             break
-        task.kernel.tell_signal(task, info, delivered=True)
         action = signals.action(info.signal)
+        task.kernel.tell_delivered(task, info, action)
         if action.handler == SIG_IGN:
             continue
         if action.handler == SIG_DFL:

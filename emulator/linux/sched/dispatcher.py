@@ -196,6 +196,7 @@ class Dispatcher:
         queue = self._place(task)
         task.cpu = queue.cpu
         queue.welcome(task)
+        self._tracepoints.sched_wakeup_new.fire(task, queue.cpu)
         self._append(queue, task)
 
     def remove(self, task: Task) -> None:
@@ -239,6 +240,7 @@ class Dispatcher:
         """Whether it slept until now. The first reason counts."""
         if task.sleep is None:
             return False
+        self._tracepoints.sched_waking.fire(task, task.cpu)
         slept = self._tracepoints.sched_stat_sleep if task.sleep.interruptible else self._tracepoints.sched_stat_blocked
         self._end_sleep(task)
         task.woken_by = reason

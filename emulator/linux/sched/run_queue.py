@@ -46,6 +46,7 @@ class RunQueue:
         self.timers = Timers(clock, self.cycles, lambda: events.earlier_timer(self))
         self.observers = Timers(clock, self.cycles, lambda: events.earlier_observer(self))  # tasks do not notice them
         self.current: Task | None = None
+        self.idles = False
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
         self.waiting: list[Task] = []

@@ -289,6 +289,9 @@ class Scheduler:
         if queue.waiting:
             if queue.waiting[0].ready_at <= now:
                 task = queue.take_first()
+                if queue.idles:
+                    queue.idles = False
+                    self._tracepoints.cpu_idle.fire(queue.cpu, False)
                 if self._tracepoints.sched_switch:
                     self._tracepoints.sched_switch.fire(queue.cpu, None, task, False)
                 self._dispatcher.come(queue, task)
@@ -296,6 +299,9 @@ class Scheduler:
             until = min(until, queue.waiting[0].ready_at)
         else:
             self._skip(until)
+        if not queue.idles:
+            queue.idles = True
+            self._tracepoints.cpu_idle.fire(queue.cpu, True)
         self._idle_until(queue, until)
 
     def _skip(self, until: int) -> None:

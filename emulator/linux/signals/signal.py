@@ -6,7 +6,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import Enum, IntEnum
 
 from emulator.linux.sched.waiting import WaitQueue
 
@@ -165,6 +165,15 @@ class SignalAction:
     flags: int = 0
     restorer: int = 0
     mask: int = 0
+
+
+class Generated(IntEnum):
+    """What becomes of a signal that is sent (TRACE_SIGNAL_* of include/trace/events/signal.h)."""
+
+    DELIVERED = 0
+    IGNORED = 1
+    ALREADY_PENDING = 2
+    OVERFLOW_FAIL = 3  # it queues, and there is no room
 
 
 @dataclass(frozen=True, slots=True)

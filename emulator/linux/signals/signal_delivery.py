@@ -22,6 +22,7 @@ from emulator.linux.signals.signal import (
     UNBLOCKABLE,
     AlternateStack,
     Default,
+    Generated,
     Interrupted,
     SignalAction,
     SignalInfo,
@@ -40,6 +41,7 @@ def force(task: Task, info: SignalInfo) -> None:
     if signals.blocked & bit(info.signal) or signals.action(info.signal).handler == SIG_IGN:
         signals.actions.pop(info.signal, None)
         signals.blocked &= ~bit(info.signal)
+    task.kernel.tell_generated(task, info, False, Generated.DELIVERED)
     signals.pending.append(info)
 
 
@@ -62,8 +64,8 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
         info = signals.take()
         if info is None:
             break
-        task.kernel.tell_signal(task, info, delivered=True)
         action = signals.action(info.signal)
+        task.kernel.tell_delivered(task, info, action)
         if action.handler == SIG_IGN:
             continue
         if action.handler == SIG_DFL:

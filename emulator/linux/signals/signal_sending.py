@@ -23,6 +23,7 @@ from emulator.linux.signals.signal import (
     SIGSTOP,
     STOPS,
     Default,
+    Generated,
     PendingSignals,
     SignalInfo,
     bit,
@@ -35,14 +36,10 @@ def send_to_thread(task: Task, info: SignalInfo) -> bool:
     """False where it queues, and there is no room. One that has ended does not hear."""
     if task.exit_code is not None:
         return True
-    task.kernel.tell_signal(task, info, delivered=False)
-    if _acts_at_once(task, info.signal):
-        return True
-    if not _append(task, task.signals.pending, info):
-        return False
-    task.signals.shared.arrived.wake()
-    task.kernel.dispatcher.interrupt(task)
-    return True
+    result = _outcome(task, task.signals.pending, info)
+    found_room = _acts_at_once(task, info.signal) or _post(task, info)
+    task.kernel.tell_generated(task, info, False, result)
+    return found_room
 
 
 def send_to_process(process: Process, info: SignalInfo) -> bool:
@@ -50,30 +47,57 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
     if not process.threads:
         return True
     main = process.threads[0]
-    if _acts_at_once(main, info.signal):
-        main.kernel.tell_signal(main, info, delivered=False)
-        return True
-    if info.signal < SIGRTMIN and main.signals.shared.pending.mask & bit(info.signal):
+    result = _outcome(main, main.signals.shared.pending, info)
+    found_room = _acts_at_once(main, info.signal) or _post_to_any(process, info)
+    main.kernel.tell_generated(main, info, True, result)
+    return found_room
+
+
+def _post_to_any(process: Process, info: SignalInfo) -> bool:
+    main = process.threads[0]
+    shared = main.signals.shared
+    if info.signal < SIGRTMIN and shared.pending.mask & bit(info.signal):
         return True
     for thread in process.threads:
         if thread.signals.wants(info.signal):
-            return send_to_thread(thread, info)
-    main.kernel.tell_signal(main, info, delivered=False)
-    shared = main.signals.shared
+            return (thread is not main and _acts_at_once(thread, info.signal)) or _post(thread, info)
     if not _append(main, shared.pending, info):
         return False
     shared.arrived.wake()
     return True
 
 
+def _post(task: Task, info: SignalInfo) -> bool:
+    """Pending for a thread, which looks at it."""
+    if not _append(task, task.signals.pending, info):
+        return False
+    task.signals.shared.arrived.wake()
+    task.kernel.dispatcher.interrupt(task)
+    return True
+
+
 def _append(task: Task, pending: PendingSignals, info: SignalInfo) -> bool:
     """Where it is pending then. Those that queue may find no room."""
-    signals = task.signals
-    used = len(signals.pending) + len(signals.shared.pending)
-    if info.signal >= SIGRTMIN and used >= task.limits.soft(RLIMIT_SIGPENDING):
+    if _has_no_room(task, info):
         return False
     pending.post(info)
     return True
+
+
+def _has_no_room(task: Task, info: SignalInfo) -> bool:
+    signals = task.signals
+    used = len(signals.pending) + len(signals.shared.pending)
+    return info.signal >= SIGRTMIN and used >= task.limits.soft(RLIMIT_SIGPENDING)
+
+
+def _outcome(task: Task, pending: PendingSignals, info: SignalInfo) -> Generated:
+    """What will become of it; `pending` is where it would wait."""
+    signals, number = task.signals, info.signal
+    if signals.ignored(number) and not signals.kept_away(number) and task.tracee is None:
+        return Generated.IGNORED
+    if number < SIGRTMIN and pending.mask & bit(number):
+        return Generated.ALREADY_PENDING
+    return Generated.OVERFLOW_FAIL if _has_no_room(task, info) else Generated.DELIVERED
 
 
 def _acts_at_once(task: Task, signal: int) -> bool:

@@ -199,14 +199,20 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
         raise LinuxError(EINVAL, f"interval timer {which} is not one of {sorted(ITIMER_SIGNALS)}")
     timer = task.interval_timers.get(which)
     if timer is None:
-        process, info = task.process, SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL)
+        process = task.process
         cpu_ns = {0: None, 1: process.user_ns, 2: process.cpu_ns}[which]
         timer = task.interval_timers[which] = IntervalTimer(
-            task.kernel.timers, task.clock, lambda: _signal(process, info), cpu_ns
+            task.kernel.timers, task.clock, lambda: _expire(process, which), cpu_ns
         )
         if cpu_ns is not None:
             process.measure(timer)
     return timer
+
+
+def _expire(process: Process, which: int) -> None:
+    if process.threads:
+        process.threads[0].kernel.tell_itimer_expired(process, which)
+    _signal(process, SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL))
 
 
 def _signal(process: Process, info: SignalInfo) -> None:
@@ -226,7 +232,9 @@ def setitimer(task: Task, which: int, value: OptionalIn[Itimerval], ovalue: Out[
     timer = _interval_timer(task, which)
     if ovalue:
         ovalue.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
-    timer.set(value.value_ns if value else 0, value.interval_ns if value else 0)
+    value_ns, interval_ns = (value.value_ns, value.interval_ns) if value else (0, 0)
+    task.kernel.tell_itimer(task, which, value_ns, interval_ns)
+    timer.set(value_ns, interval_ns)
     return 0
 
 
@@ -234,6 +242,7 @@ def setitimer(task: Task, which: int, value: OptionalIn[Itimerval], ovalue: Out[
 def alarm(task: Task, seconds: UInt) -> int:
     timer = _interval_timer(task, 0)
     left = timer.remaining_ns()
+    task.kernel.tell_itimer(task, 0, seconds * NANOSECONDS, 0)
     timer.set(seconds * NANOSECONDS, 0)
     return max(round(left / NANOSECONDS), 1) if left else 0
 

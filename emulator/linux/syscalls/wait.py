@@ -128,8 +128,12 @@ def _children(task: Task, options: int) -> Iterator[tuple[Task, Tracee | None]]:
             yield traced, traced.tracee
 
 
-def _wait(task: Task, wanted: Wanted, options: int, what: str) -> Sleeping[Event | None]:
-    """The first child of those that has something to tell; None if none has, and WNOHANG. ECHILD if there are none."""
+def _wait(task: Task, wanted: Wanted, number: int, options: int, what: str) -> Sleeping[Event | None]:
+    """The first child of those that has something to tell; None if none has, and WNOHANG. ECHILD if there are none.
+
+    `number` is that of the process or the group that is waited for, 0 for any child.
+    """
+    task.kernel.tell_waits(task, number)
 
     def find() -> Event | None:
         there = False
@@ -181,7 +185,8 @@ def wait4(task: Task, upid: int, stat_addr: Out[U32], options: UInt, ru: Out[Rus
         raise LinuxError(EINVAL, f"wait4 options {options:#x}")
     if upid == -(1 << 31):
         raise LinuxError(ESRCH, "no process group has that number")
-    event = yield from _wait(task, _wanted_by_wait4(task, upid), options | WEXITED, "wait4")
+    number = task.pgid if upid == 0 else 0 if upid == -1 else abs(upid)
+    event = yield from _wait(task, _wanted_by_wait4(task, upid), number, options | WEXITED, "wait4")
     if event is None:
         return 0
     if stat_addr:
@@ -191,26 +196,29 @@ def wait4(task: Task, upid: int, stat_addr: Out[U32], options: UInt, ru: Out[Rus
     return event.task.tid
 
 
-def _wanted_by_waitid(task: Task, kind: int, number: int) -> Wanted:
+def _wanted_by_waitid(task: Task, kind: int, number: int) -> tuple[Wanted, int]:
+    """... and whose number that is, as `_wait` has it."""
     if kind == P_ALL:
-        return _anybody
+        return _anybody, 0
     if kind == P_PIDFD:
         if number < 0:
             raise LinuxError(EINVAL, f"waitid for pidfd {number}")
         process = process_of(task.files.get(number))
-        return lambda child: child is process.leader
+        return lambda child: child is process.leader, process.pid
     if kind not in (P_PID, P_PGID) or number < (1 if kind == P_PID else 0):
         raise LinuxError(EINVAL, f"waitid for {kind}, {number}")
-    return _of_pid(number) if kind == P_PID else _of_group(number or task.pgid)
+    if kind == P_PGID:
+        number = number or task.pgid
+    return (_of_pid if kind == P_PID else _of_group)(number), number
 
 
 @syscall(aarch64=95, x86_64=247)
 def waitid(task: Task, which: int, upid: int, infop: Address, options: UInt, ru: Out[Rusage]) -> Sleeping[int]:
     if options & ~WAITID_OPTIONS or not options & (WEXITED | WSTOPPED | WCONTINUED):
         raise LinuxError(EINVAL, f"waitid options {options:#x}")
-    wanted = _wanted_by_waitid(task, which, upid)
+    wanted, number = _wanted_by_waitid(task, which, upid)
     only_look = which == P_PIDFD and bool(task.files.get(upid).flags & O_NONBLOCK) and not options & WNOHANG
-    event = yield from _wait(task, wanted, options | (WNOHANG if only_look else 0), "waitid")
+    event = yield from _wait(task, wanted, number, options | (WNOHANG if only_look else 0), "waitid")
     if event is None and only_look:
         raise LinuxError(EAGAIN, f"the process of pidfd {upid} has nothing to tell")
     if event is not None and ru:

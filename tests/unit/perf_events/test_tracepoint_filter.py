@@ -10,7 +10,7 @@ import perfemu
 from c_programs import build
 from emulator.linux.errors import EEXIST, EINVAL, ENOENT, EPERM, ESRCH, LinuxError
 from guests import ISAS
-from perfcore.abi.tracepoints import SCHED_SWITCH, SYS_ENTER
+from perfcore.abi.kernel_tracepoints import SCHED_SWITCH, SYS_ENTER
 from perfcore.events.tracepoint_filter import parse_filter
 
 SOURCE = Path(__file__).with_name("filters.c")

@@ -10,8 +10,9 @@ import pytest
 
 from emulator.linux.syscalls.table import load
 from guests import ISAS
+from perfcore.abi.kernel_tracepoints import SCHED_PROCESS_EXEC, SCHED_SWITCH, SYS_ENTER
 from perfcore.abi.syscall_tracepoints import tracepoints_of
-from perfcore.abi.tracepoints import SCHED_PROCESS_EXEC, SCHED_SWITCH, SYS_ENTER, TracepointEvent
+from perfcore.abi.tracepoints import TracepointEvent
 
 FIELD = re.compile(r"^\tfield:(.+);\toffset:(\d+);\tsize:(\d+);\tsigned:([01]);$", re.MULTILINE)
 
@@ -41,10 +42,9 @@ def test_times_of_the_scheduler_are_told_as_linux_tells_them() -> None:
         event = tracepoints_of("x86_64")[f"sched:sched_stat_{name}"]
         assert list(places(event).items())[4:] == [("comm", (8, 16)), ("pid", (24, 4)), ("delay", (32, 8))]
     runtime = tracepoints_of("x86_64")["sched:sched_stat_runtime"]
-    assert list(places(runtime))[4:] == ["comm", "pid", "runtime", "vruntime"]
+    assert list(places(runtime))[4:] == ["comm", "pid", "runtime"]
     assert runtime.text.endswith(
-        'print fmt: "comm=%s pid=%d runtime=%Lu [ns] vruntime=%Lu [ns]", REC->comm, REC->pid, '
-        "(unsigned long long)REC->runtime, (unsigned long long)REC->vruntime\n"
+        'print fmt: "comm=%s pid=%d runtime=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->runtime\n'
     )
 
 

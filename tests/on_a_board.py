@@ -1,7 +1,8 @@
-"""A script in Debian's own arm64 kernel, on the board virt: what its commands print."""
+"""A script in Debian's own kernel, on a board: what its commands print."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from perfemu.initramfs import Entry
 from tests.end_to_end.command import ENVIRONMENT, PERFEMU
 
 TIMEOUT_S = 600  # 10 to 30 s on an idle host
+BOARDS = {"virt": ("arm64", "ttyAMA0"), "pc": ("amd64", "ttyS0")}  # Debian's architecture, and the console
 
 
 @dataclass(frozen=True)
 class Board:
     """What is booted on it: the host's release of Debian, on one CPU."""
 
+    name: str = "virt"
     core: str = "ideal"
     cpus: int = 1
     memory: str = "1G"
@@ -30,15 +33,17 @@ class Board:
     def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
         """The console's lines but the kernel's. busybox has the script's commands; `files` are in its root besides."""
         initrd = folder / "initrd"
-        initrd.write_bytes(debian_kernel.initramfs(script, *files))
+        architecture, console = BOARDS[self.name]
+        initrd.write_bytes(debian_kernel.initramfs(script, *files, architecture=architecture))
         done = subprocess.run(
-            [PERFEMU, "run", "--board", "virt", "--core", self.core, "--memory", self.memory, "--cpus", str(self.cpus)]
+            [PERFEMU, "run", "--board", self.name, "--core", self.core, "--memory", self.memory]
+            + ["--cpus", str(self.cpus)]
             + (["--pmu", self.pmu] if self.pmu else [])
-            + [*self.options, "--initrd", initrd, "--append", f"console=ttyAMA0 quiet {self.parameters}".strip()]
-            + [debian_kernel.kernel(self.release)],
+            + [*self.options, "--initrd", initrd, "--append", f"console={console} quiet {self.parameters}".strip()]
+            + [debian_kernel.kernel(self.release, architecture)],
             capture_output=True, stdin=subprocess.DEVNULL, timeout=self.timeout_s, env=ENVIRONMENT, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")
         lines = done.stdout.decode().splitlines()
         assert "reboot: Power down" in lines.pop()
-        return lines
+        return [line for line in lines if not re.match(r"\[ *\d+\.\d+\] ", line)]

@@ -218,6 +218,17 @@ class Cgroup(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Namespaces(Record):
+    """Those of a new task: `links` has device and inode of each as two words, in the order of PERF_*_NS_INDEX."""
+
+    TYPE = RecordType.NAMESPACES
+    pid: U32
+    tid: U32
+    nr_namespaces: U64
+    links: Rest
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown(Record):
     """A record whose type has no class here: its bytes without header and trailer."""
 
@@ -245,6 +256,7 @@ RECORDS: tuple[type[Record], ...] = (
     Switch,
     SwitchCpuWide,
     Cgroup,
+    Namespaces,
 )
 
 

@@ -5,6 +5,7 @@ Heard as tracepoints; each record goes to every event that asked for it and coun
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
 
 from emulator.cpu import Cpu
@@ -14,12 +15,24 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import Cgroup as CgroupRecord
-from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Record, Switch, SwitchCpuWide
+from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Namespaces, Record, Switch, SwitchCpuWide
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 
 ANONYMOUS = "//anon"
 COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no file: its offset is its address (vm_pgoff)
+
+NSFS_DEVICE = 4
+FIRST_NAMESPACES = {  # their inodes: include/linux/proc_ns.h, and the first two that the kernel gives by itself
+    "net": 0xF000_0000,
+    "uts": 0xEFFF_FFFE,
+    "ipc": 0xEFFF_FFFF,
+    "pid": 0xEFFF_FFFC,
+    "user": 0xEFFF_FFFD,
+    "mnt": 0xF000_0001,
+    "cgroup": 0xEFFF_FFFB,
+}
+_LINKS = b"".join(struct.pack("<QQ", NSFS_DEVICE, inode) for inode in FIRST_NAMESPACES.values())
 
 EventsOf = Callable[[Task], Iterable[PerfEvent]]
 
@@ -53,6 +66,9 @@ class Sideband:
     def fork(self, parent: Task, child: Task) -> None:
         for event in self._listeners(parent, wants_tasks):
             self._write(event, Fork(child.pid, parent.pid, child.tid, parent.tid, event.now_ns()), 0, parent.cpu)
+        for event in self._listeners(parent, lambda attr: attr.namespaces):
+            record = Namespaces(child.pid, child.tid, len(FIRST_NAMESPACES), _LINKS)
+            self._write(event, record, 0, parent.cpu)
 
     def exit(self, task: Task) -> None:
         for event in self._listeners(task, wants_tasks):

@@ -28,7 +28,9 @@ BEHAVIOURS = {path.stem: path for path in sorted(FOLDER.glob("*/*.c"))}
 DIFFERENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "differences.toml").read_text())
 WARNINGS = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-result")
 CPUS = 2
+BOARD_ISAS = {"virt": "aarch64", "pc": "x86_64"}
 TIMEOUT_S = 120
+TRIES = 3  # of what fails on the host: a busy one may be late
 KERNELS = {"6.12": TRIXIE, "6.1": ""}  # of Debian 13 and of the host's, 12
 
 
@@ -102,10 +104,12 @@ def test_the_hosts(suites: dict[str, Path]) -> None:
     if suite is None:
         pytest.skip(f"the programs are not built for {platform.machine()}")
     names = [name for name, path in BEHAVIOURS.items() if not re.search(rf"BEHAVIOUR\({name}, .*PMU", path.read_text())]
-    done = subprocess.run(
-        [suite, *names], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=TIMEOUT_S
-    )
-    told = verdicts(done.stdout.splitlines(), names)
+    told: dict[str, str] = {}
+    for _ in range(TRIES):
+        left = list(failures(told)) if told else names
+        if left:
+            done = subprocess.run([suite, *left], capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
+            told |= verdicts(done.stdout.splitlines(), left)
     if told["opens"].startswith("FAIL"):
         pytest.skip("the host's kernel lets nobody open events: " + told["opens"])
     check(told, of_linux(platform.release()))
@@ -113,10 +117,10 @@ def test_the_hosts(suites: dict[str, Path]) -> None:
 
 
 @pytest.mark.skipif(os.environ.get("KERNELS") != "all", reason="`make kernels` boots Debian's")
-@pytest.mark.parametrize("release", KERNELS)
-def test_debians(release: str, suites: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("board", "release"), [("virt", "6.12"), ("virt", "6.1"), ("pc", "6.12")])
+def test_debians(board: str, release: str, suites: dict[str, Path], tmp_path: Path) -> None:
     """With all counters: the board's."""
     script = "mount -t tracefs tracefs /sys/kernel/tracing\nmount -t tmpfs tmpfs /tmp\n/suite --all\n"
-    files = [program("suite", suites["aarch64"].read_bytes())]
-    lines = Board(release=KERNELS[release], cpus=CPUS).run(script, tmp_path, files)
+    files = [program("suite", suites[BOARD_ISAS[board]].read_bytes())]
+    lines = Board(board, release=KERNELS[release], cpus=CPUS).run(script, tmp_path, files)
     check(verdicts(lines), of_linux(release))

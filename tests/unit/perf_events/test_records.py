@@ -80,7 +80,14 @@ def test_every_record_class_has_a_layout_that_round_trips():
         values = []
         for name in (field.name for field in fields(kind)):
             values.append(
-                {"filename": "f", "path": "f", "comm": "c", "build_id": bytes(20), "values": b"12345678"}.get(name, 7)
+                {
+                    "filename": "f",
+                    "path": "f",
+                    "comm": "c",
+                    "build_id": bytes(20),
+                    "values": b"12345678",
+                    "links": b"1",
+                }.get(name, 7)
             )
         record = kind(*values)
         misc = Misc.MMAP_BUILD_ID if kind is Mmap2BuildId else 0

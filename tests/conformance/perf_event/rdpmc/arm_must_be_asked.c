@@ -1,0 +1,17 @@
+// On Arm an event without the bit rdpmc has no index; nor has one that a sysctl does not allow. x86 asks for neither.
+#include "../behaviour.h"
+
+BEHAVIOUR(arm_must_be_asked, PMU | A_MACHINE) {
+    Attr attr = INSTRUCTIONS;
+    int event = open_event(attr);
+    struct perf_event_mmap_page* page = map(event, 0);
+    CHECK(page != MAP_FAILED);
+    enable(event);
+#ifdef __aarch64__
+    EQUAL(page->index, 0);
+    EQUAL(page->cap_user_rdpmc, 0);
+#else
+    COMPARE(page->index, >, 0);
+    EQUAL(page->cap_user_rdpmc, 1);
+#endif
+}

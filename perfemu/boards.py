@@ -31,6 +31,7 @@ from emulator.linux.process.task import Task
 from emulator.machine import Hardware, Machine, Software
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SoftwareId
+from perfcore.events.clocks import clock_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.subsystem import PerfEvents
 from perfcore.perfdata.features import Features, JitFile
@@ -200,6 +201,10 @@ class BoardSession:
     def realtime_ns(self) -> int:
         """Of a board's own clock: none is set."""
         return self.hardware.clock.realtime_ns()
+
+    def clock_ns(self, clockid: int) -> int:
+        """Of one of its clocks, by clockid_t."""
+        return clock_of(clockid, self.hardware.clock, any_clock=True)()
 
     def stop(self, why: str) -> None:
         self._line(f"stopped: {why}")

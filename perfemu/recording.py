@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
+from perfcore.perfdata.header import Feature
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
@@ -38,6 +40,8 @@ from perfemu.session import Session, cannot_know
 
 DEFAULT_EVENTS = ("cycles",)
 ANY_CPU = -1
+CLOCK_RESOLUTION_NS = 1
+CLOCK_DATA_VERSION = 1  # of the feature: write_clock_data() of tools/perf/util/header.c
 
 BuildIdOf = Callable[[str], bytes]
 """From a file of the host."""
@@ -67,6 +71,9 @@ class RecordedRun(LimitedRun, Protocol):
     def run(self, interruption: Interruption | None = None) -> Ending: ...
     def realtime_ns(self) -> int:
         """Of its clock, since 1970."""
+
+    def clock_ns(self, clockid: int) -> int:
+        """Of one of its clocks, by clockid_t."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +135,15 @@ def _tracing_data(specs: Sequence[EventSpec], isa: str) -> bytes | None:
     events = [event for event in tracepoints_of(isa).values() if event.full_name in names]
     events += {spec.tracepoint.id: spec.tracepoint for spec in specs if spec.tracepoint is not None}.values()
     return tracing_data(events) if events else None
+
+
+def _clock_features(clock: int, session: RecordedRun) -> dict[int, bytes]:
+    """What the clock of -k is, and what it shows when it is that time of day: perf script -F +tod."""
+    wall_ns, clock_ns = session.realtime_ns(), session.clock_ns(clock)
+    return {
+        Feature.CLOCKID: struct.pack("<Q", CLOCK_RESOLUTION_NS),
+        Feature.CLOCK_DATA: struct.pack("<IIQQ", CLOCK_DATA_VERSION, clock, wall_ns, clock_ns),
+    }
 
 
 def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
@@ -195,6 +211,8 @@ class Recorder:
         self.features = session.features(command_line)
         self.features.groups = _groups(specs)
         self.features.tracing_data = _tracing_data(specs, session.isa)
+        if sampling.clock is not None:
+            self.features.other |= _clock_features(sampling.clock, session)
         self.described = [
             EventDescription(attr, tuple(event.id for event in on_cpus), spec.name)
             for attr, spec, on_cpus in zip(attrs, specs, self._by_event(), strict=True)

@@ -20,6 +20,7 @@ from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SIGUSR2
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
+from perfcore.events.clocks import clock_of
 from perfcore.events.drivers.breakpoint import BreakpointDriver
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
@@ -302,6 +303,10 @@ class Session:
     def realtime_ns(self) -> int:
         """Of the guest's clock, since 1970."""
         return self.machine.clock.realtime_ns()
+
+    def clock_ns(self, clockid: int) -> int:
+        """Of one of its clocks, by clockid_t."""
+        return clock_of(clockid, self.machine.clock, any_clock=True)()
 
     def stop(self, why: str) -> None:
         """End the run soon, between two instructions: from within what only observes."""

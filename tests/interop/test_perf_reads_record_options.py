@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import build
 from guests import DIRECTORY
 from ideal import on_ideal
 from real_perf import RealPerf, trixies_perf
@@ -17,15 +18,22 @@ PERIOD = 1009
 INSTRUCTIONS = ("-e", "instructions", "-c", str(PERIOD))
 RETIRED = 273_464  # sort 2000: what stat counts
 
+NESTED = """
+#define FUNCTION __attribute__((noinline)) static int
+FUNCTION leaf(int n) { volatile int sum = 0; for (int i = 0; i < n; ++i) sum += i; return sum; }
+FUNCTION middle(int n) { return leaf(n) + 1; }
+int main(void) { return middle(1000) == 0; }
+"""
+
 
 @pytest.fixture(params=["6.1", "6.12"])
 def perf(request: pytest.FixtureRequest, tmp_path: Path) -> RealPerf:
     return RealPerf(tmp_path, trixies_perf("x86_64") if request.param == "6.12" else ())
 
 
-def record(path: Path, *options: str) -> list[Path]:
+def record(path: Path, *options: str, program: Path = SORT) -> list[Path]:
     """The files that there are then."""
-    words = ["record", "-q", *options, "-o", path, "--", SORT, "2000"]
+    words = ["record", "-q", *options, "-o", path, "--", program, "2000"]
     command = [sys.executable, "-m", "perfemu", *on_ideal(list(map(str, words)))]
     subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
     return sorted(path.parent.glob(f"{path.name}*"))
@@ -102,6 +110,28 @@ def test_files_of_a_size(perf: RealPerf, tmp_path: Path) -> None:
     paths = record(tmp_path / "perf.data", *INSTRUCTIONS, *options)
     assert len(paths) == 2
     assert all(len(script(perf, path, "ip,sym")) > 20 for path in paths)
+
+
+def test_the_time_of_day(perf: RealPerf, tmp_path: Path) -> None:
+    """The guest's, of its --date; perf prints the host's time zone's."""
+    path = record(tmp_path / "perf.data", *INSTRUCTIONS, "-k", "mono", "--date", "2026-11-26T12:30")[0]
+    header = perf.run("report", "--header-only", "-i", path).splitlines()
+    assert "# clockid frequency: 1000 MHz" in header
+    assert "# clockid: monotonic (1)" in header
+    assert script(perf, path, "tod")[0][1].rstrip(":").endswith(":30:00.000001")
+
+
+def test_callers_by_dwarf(perf: RealPerf, tmp_path: Path) -> None:
+    """Of functions without frame pointers; perf 6.1 and 6.12 of x86-64 unwind that ISA."""
+    source = tmp_path / "nested.c"
+    source.write_text(NESTED, encoding="utf-8")
+    program = build(source, "x86_64", tmp_path / "nested", "-fomit-frame-pointer", "-Wl,--eh-frame-hdr")
+    path = record(
+        tmp_path / "perf.data", "--call-graph", "dwarf,4096", "-e", "instructions", "-c", "500", program=program
+    )[0]
+    chains = perf.run("script", "--no-inline", "-i", path, "-F", "ip,sym").split("\n\n")
+    names = [[line.split()[1] for line in chain.splitlines() if line] for chain in chains]
+    assert ["leaf", "middle", "main"] in [chain[:3] for chain in names]
 
 
 def test_filters(perf: RealPerf, tmp_path: Path) -> None:

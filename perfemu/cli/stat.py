@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import errno
-import fcntl
-import io
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
@@ -32,10 +27,17 @@ from perfemu.cli.options import (
     add_level_options,
     add_refused_options,
     changes_of,
-    checked,
     positive_int,
 )
-from perfemu.cli.streams import say_if_elsewhere, say_whether_counting, tell
+from perfemu.cli.stat_output import (
+    add_output_options,
+    check_output_options,
+    function_report,
+    interval_printer,
+    output,
+    report,
+)
+from perfemu.cli.streams import say_whether_counting, tell
 from perfemu.counters import MeasuredRun
 from perfemu.counting import (
     DETAILED_EVENTS,
@@ -50,19 +52,12 @@ from perfemu.counting import (
 )
 from perfemu.errors import UsageError
 from perfemu.interruption import die_of
-from perfemu.intervals import ShowInterval
-from perfemu.moments import When, read_span
-from perfemu.output_file import OutputText
+from perfemu.moments import When
 from perfemu.progress import PATIENCE_S
 from perfemu.scope import Scope, scope_of_stat
-from perfemu.statistics.counts import Counts
-from perfemu.statistics.json_lines import json_report
-from perfemu.statistics.separated import SUMMARY, separated_report
-from perfemu.statistics.text import text_report
 from perfemu.untimed import needs_no_timing
 
 if TYPE_CHECKING:
-    from perfemu.comparing.measured import Measured  # brings in a reader of ELF files
     from perfemu.vendor_metrics.plan import MetricPlan
 
 EXAMPLES = """\
@@ -132,30 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_level_options(parser)
     add_filter_option(parser)
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
-    output = parser.add_argument_group("output")
-    output.add_argument("-x", "--field-separator", metavar="SEP", help="one line per event, fields separated by SEP")
-    output.add_argument("-j", "--json-output", action="store_true", help="one JSON object per event")
-    output.add_argument("--metric-only", action="store_true", help="metrics alone, a column each")
-    output.add_argument(
-        "-I", "--interval-print", metavar="MS | Ni", type=checked(read_span),
-        help="print what was counted in each interval of so many simulated ms (20us, 2s; with i: instructions)",
-    )  # fmt: skip
-    output.add_argument("--interval-count", metavar="N", type=positive_int, help="with -I: the first N intervals alone")
-    output.add_argument("--interval-clear", action="store_true", help="with -I: clear the screen before each")
-    output.add_argument("--summary", action="store_true", help="with -I: at the end all of it, too")
-    output.add_argument(
-        "--no-csv-summary", action="store_true", help="with -x: do not say which lines are of --summary"
-    )
-    output.add_argument("-o", "--output", metavar="FILE", help="print to FILE instead of stderr")
-    output.add_argument("--append", action="store_true", help="append to FILE")
-    output.add_argument("--log-fd", metavar="N", type=int, help="print to file descriptor N")
-    output.add_argument(
-        "-B",
-        "--big-num",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="group thousands by commas, whatever the locale",
-    )
+    add_output_options(parser)
     add_counters_option(parser)
     add_board_options(parser)
     add_guest_options(parser, "ms")  # as perf's
@@ -163,52 +135,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.append and options.output is None:
-        raise UsageError("stat --append: wants -o FILE to append to")
-    if options.field_separator is not None and options.json_output:
-        raise UsageError("stat: -x and -j exclude each other")
-    _check_intervals(options)
+    check_output_options(options)
     counting = _of_program if options.board is None else _of_board
-    with _output(options) as stream:
+    with output(options) as stream:
         counted = counting(options, _timing(options, stream))
-        if options.interval_print is None or options.summary:
-            stream.write(_report(counted.counts, options))
+        stream.write(report(counted.counts, options))
         if counted.measured is not None:
-            stream.write(_function_report(counted.measured, options))
+            stream.write(function_report(counted.measured, options))
     if counted.interrupted_by is not None or counted.ending is None:
         die_of(counted.interrupted_by or 0)
     return counted.ending.exit_status
 
 
-def _check_intervals(options: argparse.Namespace) -> None:
-    if options.interval_print is None:
-        wanted = {"--interval-count": options.interval_count, "--interval-clear": options.interval_clear}
-        for option in [name for name, given in wanted.items() if given]:
-            raise UsageError(f"stat {option}: wants -I")
-    elif options.repeat > 1:
-        raise UsageError("stat: -I and -r exclude each other: the intervals are of one run")
-    if options.interval_clear and not (options.output is None and options.log_fd is None and sys.stderr.isatty()):
-        raise UsageError("stat --interval-clear: there is no terminal to clear")
-
-
 def _timing(options: argparse.Namespace, stream: TextIO) -> Timing:
     """When is counted, and who hears of it."""
-    show: ShowInterval | None = None
-    if options.interval_print is not None:
-        # only this prints them
-        from perfemu.statistics.interval import IntervalPrinter
-
-        show = IntervalPrinter(
-            stream.write,
-            grouping=options.big_num,
-            separator=_separator(options),
-            as_json=options.json_output,
-            metric_only=options.metric_only,
-            clears=options.interval_clear,
-        ).show
     return {
         "when": When(options.delay, options.interval_print, options.interval_count, options.control),
-        "on_interval": show,
+        "on_interval": interval_printer(options, stream),
         "on_switch": say_whether_counting,
     }
 
@@ -336,25 +279,6 @@ def _metrics(options: argparse.Namespace) -> Callable[[MeasuredRun], MetricPlan]
     return planned
 
 
-def _report(counts: Counts, options: argparse.Namespace) -> str:
-    separator = _separator(options)
-    if options.metric_only:
-        from perfemu.statistics.metric_only import metrics_alone
-
-        return metrics_alone(counts, separator, as_json=options.json_output)
-    if options.json_output:
-        return json_report(counts)
-    if separator is not None:
-        marked = options.interval_print is not None and not options.no_csv_summary
-        return separated_report(counts, separator, SUMMARY if marked else "")
-    return text_report(counts, options.big_num)
-
-
-def _separator(options: argparse.Namespace) -> str | None:
-    separator: str | None = options.field_separator
-    return None if separator is None else separator.replace("\\t", "\t")
-
-
 def _functions(options: argparse.Namespace) -> Attach | None:
     if not options.functions:
         return None
@@ -372,38 +296,3 @@ def _complain(message: str, seen: set[str]) -> None:
     if message not in seen:
         seen.add(message)
         tell(f"perfemu: stat: {message}")
-
-
-def _function_report(measured: Measured, options: argparse.Namespace) -> str:
-    from perfemu.statistics.functions import function_lines, function_objects
-
-    return function_objects(measured) if options.json_output else function_lines(measured, options.big_num)
-
-
-@contextmanager
-def _output(options: argparse.Namespace) -> Iterator[TextIO]:
-    """Where the counts go; opened before the program runs, so that a wrong name is no wasted run."""
-    if options.log_fd is not None and options.output is not None:
-        raise UsageError("stat: -o and --log-fd exclude each other")
-    if options.log_fd is not None:
-        if options.log_fd < 0:
-            raise UsageError(f"stat --log-fd {options.log_fd}: a descriptor is 0 or more")
-        try:
-            if fcntl.fcntl(options.log_fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
-                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-            stream: TextIO = io.TextIOWrapper(
-                os.fdopen(options.log_fd, "wb", closefd=False),
-                encoding="utf-8",
-                errors="surrogateescape",
-                write_through=True,
-            )
-        except OSError as error:
-            raise UsageError(f"stat --log-fd {options.log_fd}: {error.strerror}") from None
-        yield stream
-        stream.flush()
-    elif options.output is not None:
-        with OutputText(options.output, appends=options.append) as output:
-            yield output.stream
-        say_if_elsewhere(options.output, output.path)
-    else:
-        yield sys.stderr

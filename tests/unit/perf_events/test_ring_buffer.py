@@ -90,3 +90,19 @@ def test_the_first_page_alone_takes_no_records():
     buffer = RingBuffer(memoryview(bytearray(PAGE_SIZE)))
     assert buffer.write(a_record(40), Source()) == Written.LOST
     assert buffer.lost == 0
+
+
+def test_the_newest_records_are_whole_and_come_once():
+    """Written backward over what was there: 34 of 120 bytes fit into 4096, and of the 35th its end has been lost."""
+    buffer = RingBuffer.allocate(1, overwrite=True, backward=True)
+    records = [a_record(120, number) for number in range(100)]
+    assert buffer.newest() == []
+    for record in records[:2]:
+        buffer.write(record, Source())
+    assert buffer.newest() == records[:2]  # oldest first
+    for record in records[2:]:
+        buffer.write(record, Source())
+    assert buffer.newest() == records[-34:]
+    assert buffer.newest() == []
+    buffer.write(records[0], Source())
+    assert buffer.newest() == [records[0]]

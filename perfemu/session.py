@@ -24,7 +24,7 @@ from perfcore.events.clocks import clock_of
 from perfcore.events.drivers.breakpoint import BreakpointDriver
 from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.drivers.probe import UprobeDriver
+from perfcore.events.drivers.probe import KprobeDriver, UprobeDriver
 from perfcore.events.drivers.software import SoftwareDriver
 from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
@@ -367,8 +367,9 @@ def _drivers(
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)
     breakpoints = BreakpointDriver(kernel, measures=measures)
-    of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints, UprobeDriver(probes)
-    return [hardware, *of_the_machine, *software_clocks(kernel), *of_software]
+    of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints
+    by_memory = () if measures else (KprobeDriver(probes), UprobeDriver(probes))  # of who opens an event: its names
+    return [hardware, *of_the_machine, *software_clocks(kernel), *of_software, *by_memory]
 
 
 def cannot_know(error: LinuxError) -> bool:

@@ -26,6 +26,11 @@ _ALSO_DEFINED_AS = {"aarch64": {"fadvise64": "fadvise64_64", "personality": "arm
 _CLONE_ENDS = {"aarch64": ("tls", "child_tidptr"), "x86_64": ("child_tidptr", "tls")}
 
 
+def defined_name(row: Syscall, isa: str) -> str:
+    """That of its SYSCALL_DEFINE."""
+    return _ALSO_DEFINED_AS.get(isa, {}).get(row.name) or _DEFINED_AS.get(row.name, row.name)
+
+
 def _parameters(row: Syscall, name: str, isa: str) -> tuple[tuple[str, str], ...]:
     """Type and name of each, as Linux has them; `name` is the tracepoints'."""
     names = tuple(parameter.name for parameter in row.parameters())
@@ -38,11 +43,10 @@ def _parameters(row: Syscall, name: str, isa: str) -> tuple[tuple[str, str], ...
 def tracepoints_of(isa: str) -> Mapping[str, TracepointEvent]:
     """By full name, in alphabetical order."""
     events = list(KERNEL_TRACEPOINTS[isa])
-    defined_as = _DEFINED_AS | _ALSO_DEFINED_AS.get(isa, {})
     for row in load():
         number = row.number(isa)
         if number is not None:
-            name = defined_as.get(row.name, row.name)
+            name = defined_name(row, isa)
             events += (enter_event(name, number, _parameters(row, name, isa)), exit_event(name, number))
     return {event.full_name: event for event in sorted(events, key=lambda event: event.full_name)}
 

@@ -74,7 +74,7 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text, store)
 
 
-NOTE = "tracepoints of tasks, signals and system calls, uprobes; no kprobes, branch records; no PMU traces"
+NOTE = "tracepoints of tasks, signals and system calls, probes; no branch records; no PMU traces"
 
 
 class PerfEventOpen:

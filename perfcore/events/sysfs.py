@@ -9,7 +9,7 @@ from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.drivers.probe import UprobeDriver
+from perfcore.events.drivers.probe import ProbeDriver
 from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.event import PerfEvent
@@ -31,7 +31,7 @@ def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
             yield from _device_files(driver)
         elif isinstance(driver, SourceDriver):
             yield from _source_files(driver)
-        elif isinstance(driver, UprobeDriver):
+        elif isinstance(driver, ProbeDriver):
             yield from _pmu_files(driver, driver.sysfs_format)
     yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
     yield f"{DEVICES}/breakpoint/type", f"{PerfType.BREAKPOINT}\n"

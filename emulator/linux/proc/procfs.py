@@ -154,7 +154,6 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
     "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tdevtmpfs\n\text4\n",
-    "kallsyms": lambda kernel: "",  # only user mode is executed
     "loadavg": loadavg,
     "meminfo": meminfo,
     "modules": lambda kernel: "",

@@ -71,13 +71,11 @@ class TracepointDriver(CountedAsTold):
             self._open_probe(probe, event)
 
     def _open_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
-        assert self.probes is not None, "the probe is one of them"
-        self.probes.open(probe, event)
+        probe.open(event)
         event.destroy = lambda closed: self._close_probe(probe, closed)
 
     def _close_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
-        assert self.probes is not None, "the probe is one of them"
-        self.probes.close(probe, event)
+        probe.close(event)
         if not probe.is_busy:  # its id may be another's later
             number = probe.described.id
             for kept in (self._sources, self._listeners, self._active):

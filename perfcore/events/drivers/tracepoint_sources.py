@@ -255,10 +255,10 @@ def source_of_syscall(id: int) -> Source:
 
 
 def source_of_probe(probe: ProbeEvent) -> Source:
-    """Of one that has been defined, in a program."""
+    """Of one that has been defined."""
     return Source(
         lambda points: probe.told,
-        lambda linux, hit, cpu, task, places: cpu,
-        lambda hit, cpu, task, places: hit.values(cpu, task, places),
-        in_kernel=False,
+        lambda linux, hit, cpu, task, places, moment: cpu,
+        lambda hit, cpu, task, places, moment: hit.values(places, moment),
+        in_kernel=probe.in_kernel,
     )

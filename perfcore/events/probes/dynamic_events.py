@@ -1,15 +1,23 @@
-"""DynamicEvents: the probes that have been defined, and their events. As trace_dynevent.c and trace_uprobe.c."""
+"""DynamicEvents: the probes that have been defined, and their events. As trace_dynevent.c."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from emulator.linux.errors import EBUSY, EEXIST, EINVAL, ENODEV, ENOENT, LinuxError
 from perfcore.abi.syscall_tracepoints import tracepoints_of
-from perfcore.events.probes.probe_event import Listening, ProbeEvent, TraceUprobe, described
-from perfcore.events.probes.uprobe_definition import FindFile, UprobeDefinition, parse_definition
+from perfcore.events.probes.kernel_functions import KernelFunctions
+from perfcore.events.probes.kprobe_definition import KprobeDefinition
+from perfcore.events.probes.kprobes import Kprobes, TraceKprobe
+from perfcore.events.probes.probe_event import Definition, ProbeEvent, described
+from perfcore.events.probes.trace_uprobe import TraceUprobe
+from perfcore.events.probes.uprobe_definition import UprobeDefinition
 from perfcore.events.probes.uprobes import MOST_NESTED, ProbedLinux, Uprobes
 
+AnyDefinition = UprobeDefinition | KprobeDefinition
+Probe = TraceUprobe | TraceKprobe
+Kind = tuple[type[Probe], ...]
+ANY: Kind = (TraceUprobe, TraceKprobe)
 FIRST_ID = 2000  # behind those of system calls
 _MOST = 4096  # events and probes: more than anybody defines
 
@@ -19,9 +27,12 @@ class DynamicEvents:
 
     def __init__(self, kernel: ProbedLinux, *, measures: bool = False) -> None:
         """`measures`: not for a guest. Returns are followed without a limit then."""
-        self._architecture = kernel.architecture
+        self.architecture = kernel.architecture
+        self.cpus = len(kernel.cpus)
         self.uprobes = Uprobes(kernel, None if measures else MOST_NESTED)
-        self._probes: list[TraceUprobe] = []  # in the order of their definition
+        self.kprobes = Kprobes(kernel)
+        self.functions = KernelFunctions(kernel.architecture.isa)
+        self._probes: list[Probe] = []  # in the order of their definition
         self._by_name: dict[tuple[str, str], ProbeEvent] = {}
         self._by_id: dict[int, ProbeEvent] = {}
 
@@ -37,36 +48,34 @@ class DynamicEvents:
             found.setdefault(group, {})[name] = event
         return found
 
-    def open(self, event: ProbeEvent, listening: Listening) -> None:
-        event.open(self.uprobes, listening)
-
-    def close(self, event: ProbeEvent, listening: Listening) -> None:
-        event.close(self.uprobes, listening)
-
     # ---- the definitions
 
-    def lines(self) -> Iterator[str]:
-        return (probe.definition.line for probe in self._probes)
+    def lines(self, kind: Kind = ANY) -> Iterator[str]:
+        return (probe.definition.line for probe in self._probes if isinstance(probe, kind))
 
-    def profile(self) -> Iterator[str]:
+    def profile(self, kind: Kind) -> Iterator[str]:
         """Of each how often it was hit."""
         for probe in self._probes:
-            definition = probe.definition
-            yield f"  {definition.path} {definition.event:<44} {probe.hits:15}"
+            if isinstance(probe, kind):
+                definition = probe.definition
+                place = f"  {definition.path} " if isinstance(definition, UprobeDefinition) else "  "
+                missed = "" if isinstance(definition, UprobeDefinition) else f"{0:16}"
+                yield f"{place}{definition.event:<44} {probe.hits:15}{missed}"
 
-    def command(self, text: str, find_file: FindFile) -> None:
-        """A line of uprobe_events. Raises LinuxError."""
+    def command(self, text: str, parse: Callable[[Sequence[str]], AnyDefinition], kind: Kind = ANY) -> None:
+        """A line of uprobe_events, or of kprobe_events. Raises LinuxError."""
         words = text.partition("#")[0].split()
         if not words:
             return
         if words[0].startswith("-"):
-            self._remove(words)
+            self._remove(words, kind)
         else:
-            self.define(parse_definition(words, find_file, self._architecture))
+            self.define(parse(words))
 
-    def define(self, definition: UprobeDefinition) -> ProbeEvent:
-        """register_trace_uprobe()"""
-        self._check_semaphore(definition)
+    def define(self, definition: AnyDefinition) -> ProbeEvent:
+        """register_trace_uprobe(), register_trace_kprobe()"""
+        if isinstance(definition, UprobeDefinition):
+            self._check_semaphore(definition)
         if len(self._probes) >= _MOST:
             raise LinuxError(ENODEV, f"there are {_MOST} probes, and no more can be")
         event = self._by_name.get((definition.group, definition.event))
@@ -74,28 +83,43 @@ class DynamicEvents:
             event = self._new_event(definition)
         else:
             _check_fits(definition, event)
-        probe = TraceUprobe(definition, event)
+        probe = self._probe(definition, event)
         event.probes.append(probe)
         self._probes.append(probe)
+        return event
+
+    def _probe(self, definition: AnyDefinition, event: ProbeEvent) -> Probe:
+        if isinstance(definition, UprobeDefinition):
+            return TraceUprobe(definition, event, self.uprobes)
+        return TraceKprobe(definition, event, self.kprobes)
+
+    def local_event(self, definition: AnyDefinition) -> ProbeEvent:
+        """Of a PMU's event: without a name, and in no list."""
+        in_kernel = isinstance(definition, KprobeDefinition)
+        event = ProbeEvent(described(0, definition.group, definition.event, definition.returns, ()), in_kernel)
+        event.probes.append(self._probe(definition, event))
         return event
 
     def _check_semaphore(self, definition: UprobeDefinition) -> None:
         """validate_ref_ctr_offset()"""
         for probe in self._probes:
             other = probe.definition
+            if not isinstance(other, UprobeDefinition):
+                continue
             if other.place == definition.place and other.semaphore != definition.semaphore:
                 raise LinuxError(EINVAL, f"{definition.at}: there is a probe with another semaphore")
 
-    def _new_event(self, definition: UprobeDefinition) -> ProbeEvent:
+    def _new_event(self, definition: AnyDefinition) -> ProbeEvent:
         group, name = definition.group, definition.event
-        if f"{group}:{name}" in tracepoints_of(self._architecture.isa):
+        if f"{group}:{name}" in tracepoints_of(self.architecture.isa):
             raise LinuxError(EEXIST, f"{group}/{name} is another event's name")
         id = next(number for number in range(FIRST_ID, FIRST_ID + _MOST) if number not in self._by_id)
-        event = ProbeEvent(described(id, group, name, definition.returns, definition.arguments))
+        in_kernel = isinstance(definition, KprobeDefinition)
+        event = ProbeEvent(described(id, group, name, definition.returns, definition.arguments), in_kernel)
         self._by_name[group, name] = self._by_id[id] = event
         return event
 
-    def _remove(self, words: Sequence[str]) -> None:
+    def _remove(self, words: Sequence[str], kind: Kind) -> None:
         """dyn_event_release(): ``-:[GROUP/]EVENT``, or ``-:GROUP/`` for all of it."""
         group, slash, event = words[0][2:].rpartition("/")
         if words[0][1:2] != ":" or (not slash and not event):
@@ -103,6 +127,7 @@ class DynamicEvents:
         found = [
             probe
             for probe in self._probes
+            if isinstance(probe, kind)
             if event in ("", probe.definition.event) and (not slash or group == probe.definition.group)
             if _is_that(probe.definition, words[1:])
         ]
@@ -111,15 +136,15 @@ class DynamicEvents:
         for probe in found:
             self._free(probe)
 
-    def remove_all(self) -> None:
-        """dyn_events_release_all(): all of them, or if one is in use, none."""
-        if any(event.is_busy for event in self._by_id.values()):
+    def remove_all(self, kind: Kind = ANY) -> None:
+        """dyn_events_release_all(): all of a kind, or if one is in use, none."""
+        going = [probe for probe in self._probes if isinstance(probe, kind)]
+        if any(self._by_name[probe.definition.group, probe.definition.event].is_busy for probe in going):
             raise LinuxError(EBUSY, "an event is open")
-        self._probes.clear()
-        self._by_name.clear()
-        self._by_id.clear()
+        for probe in going:
+            self._free(probe)
 
-    def _free(self, probe: TraceUprobe) -> None:
+    def _free(self, probe: Probe) -> None:
         """unregister_trace_uprobe(): of an event's last one the event goes, too."""
         name = probe.definition.group, probe.definition.event
         event = self._by_name[name]
@@ -131,21 +156,27 @@ class DynamicEvents:
             del self._by_name[name], self._by_id[event.described.id]
 
 
-def _check_fits(definition: UprobeDefinition, event: ProbeEvent) -> None:
+def _check_fits(definition: AnyDefinition, event: ProbeEvent) -> None:
     """append_trace_uprobe(): several places of one event tell the same."""
     name = f"{definition.group}/{definition.event}"
     first = event.probes[0].definition
-    if definition.returns != first.returns:
+    if definition.returns != first.returns or type(definition) is not type(first):
         raise LinuxError(EEXIST, f"{name} is there, of another kind")
     if len(first.arguments) != len(definition.arguments) or not all(
         own.is_like(theirs) for own, theirs in zip(definition.arguments, first.arguments, strict=True)
     ):
         raise LinuxError(EEXIST, f"{name} is there, with other arguments")
-    if any(definition.is_same_place(probe.definition) for probe in event.probes):
+    if any(_is_same_place(definition, probe.definition) for probe in event.probes):
         raise LinuxError(EEXIST, f"{name} is there")
 
 
-def _is_that(definition: UprobeDefinition, words: Sequence[str]) -> bool:
+def _is_same_place(one: AnyDefinition, other: Definition) -> bool:
+    """trace_uprobe_has_same_uprobe()"""
+    texts, others = ([argument.text for argument in each.arguments] for each in (one, other))
+    return one.place == other.place and texts == others
+
+
+def _is_that(definition: AnyDefinition, words: Sequence[str]) -> bool:
     """trace_uprobe_match_command_head(): what a line to remove it may say besides its name."""
     if not words:
         return True

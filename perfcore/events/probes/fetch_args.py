@@ -18,6 +18,7 @@ from emulator.linux.errors import E2BIG, EINVAL, LinuxError
 from perfcore.abi.tracepoints import Value
 from perfcore.events.c_numbers import signed, unsigned
 from perfcore.events.probes.fetch_types import DEFAULT, FETCH_TYPES, FetchType, ProbeField
+from perfcore.events.probes.kernel_functions import ARGUMENT_REGISTERS, RESULT_REGISTER, KernelFunction
 from perfcore.events.probes.moment import Moment, find_register, read_number, read_string
 
 MOST_ARGUMENTS = 128  # MAX_TRACE_ARGS
@@ -43,6 +44,7 @@ class Where(NamedTuple):
 
     architecture: Architecture
     returns: bool  # the probe is at a function's return
+    function: KernelFunction | None = None  # of the kernel; None: it is in a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +169,10 @@ def _parse_value(text: str, where: Where, whole: str) -> _Value:
         case "$":
             return _variable(text[1:], where, whole)
         case "%":
-            register = find_register(where.architecture, text[1:])
-            if register is None:
-                raise _wrong(whole, f"{where.architecture.isa} has no register {text}")
-            return _Value(_Kind.NUMBER, register)
+            return _register(text[1:], where, whole)
         case "@":
+            if where.function is not None:
+                raise _wrong(whole, "the modelled kernel has no memory of its own at known addresses")
             return _at(text[1:], whole)
         case "+" | "-":
             return _dereferenced(text, where, whole)
@@ -180,11 +181,33 @@ def _parse_value(text: str, where: Where, whole: str) -> _Value:
     raise _wrong(whole, "a value begins with one of % @ $ + - \\")
 
 
+def _register(name: str, where: Where, whole: str) -> _Value:
+    isa = where.architecture.isa
+    register = find_register(where.architecture, name)
+    if register is None:
+        raise _wrong(whole, f"{isa} has no register %{name}")
+    if where.function is not None:
+        known = dict(zip(ARGUMENT_REGISTERS[isa], where.function.parameters, strict=False))
+        if name != RESULT_REGISTER[isa] if where.returns else not known.get(name):
+            raise _wrong(whole, f"in {where.function.name} the modelled kernel does not know %{name}")
+    return _Value(_Kind.NUMBER, register)
+
+
+def _of_function(name: str, function: KernelFunction, where: Where, whole: str) -> _Value:
+    """$argN of one of the kernel's."""
+    digits = name.removeprefix("arg")
+    if digits == name or not digits.isdecimal() or not 0 < int(digits) <= len(function.parameters):
+        raise _wrong(whole, f"in {function.name} the modelled kernel does not know ${name}")
+    return _register(ARGUMENT_REGISTERS[where.architecture.isa][int(digits) - 1], where, whole)
+
+
 def _variable(name: str, where: Where, whole: str) -> _Value:
     if name == "retval" and where.returns:
         return _Value(_Kind.NUMBER, lambda moment: moment.returned)
     if name in ("comm", "COMM"):
         return _Value(_Kind.COMM, lambda moment: None)
+    if where.function is not None:
+        return _of_function(name, where.function, where, whole)
     if name == "stack":
         return _Value(_Kind.NUMBER, lambda moment: moment.stack_pointer)
     digits = name.removeprefix("stack")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import LinuxError
@@ -12,9 +13,7 @@ from emulator.linux.tracepoints import Tracepoint
 from perfcore.abi.tracepoints import Field, TracepointEvent, Value
 from perfcore.events.probes.fetch_args import Argument
 from perfcore.events.probes.fetch_types import ProbeField
-from perfcore.events.probes.moment import UserMoment
-from perfcore.events.probes.uprobe_definition import UprobeDefinition
-from perfcore.events.probes.uprobes import Uprobes
+from perfcore.events.probes.moment import Moment
 
 MOST_BYTES = 4096  # of a record: MAX_UCB_BUFFER_SIZE
 
@@ -25,6 +24,35 @@ class Listening(Protocol):
     @property
     def target(self) -> Task | None:
         """Of what task; None: of all."""
+
+
+class Definition(Protocol):
+    """What a line says that defines a probe."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def returns(self) -> bool: ...
+    @property
+    def arguments(self) -> tuple[Argument, ...]: ...
+
+    @property
+    def place(self) -> Hashable:
+        """What is probed."""
+
+    @property
+    def at(self) -> str:
+        """Where, as the line has it."""
+
+    @property
+    def line(self) -> str: ...
+
+
+Defined = TypeVar("Defined", bound=Definition, covariant=True)
+Places = tuple[int, ...]
+"""The first fields of a record: of the instruction, or of the function and where it has returned to."""
 
 
 def described(id: int, group: str, name: str, returns: bool, arguments: Sequence[Argument]) -> TracepointEvent:
@@ -39,31 +67,30 @@ def described(id: int, group: str, name: str, returns: bool, arguments: Sequence
     return TracepointEvent(id, group, name, tuple(fields), ", ".join((f'"{printed}"', *values)), packed=True)
 
 
-class TraceUprobe:
-    """One probe (struct trace_uprobe): a consumer of its place."""
+class TraceProbe(ABC, Generic[Defined]):
+    """One place of an event (struct trace_uprobe, trace_kprobe)."""
 
-    def __init__(self, definition: UprobeDefinition, event: ProbeEvent) -> None:
+    def __init__(self, definition: Defined, event: ProbeEvent) -> None:
         self.definition = definition
-        self.hears_returns = definition.returns
-        self.semaphore = definition.semaphore
         self.hits = 0
         self._event = event
 
-    def hit(self, cpu: Cpu, task: Task) -> None:
-        self._occurred(cpu, task, (cpu.core.pc,))
+    @abstractmethod
+    def register(self) -> None:
+        """Hear of it from now on. Raises LinuxError."""
 
-    def returned(self, cpu: Cpu, task: Task, function: int) -> None:
-        self._occurred(cpu, task, (function, cpu.core.pc))
+    @abstractmethod
+    def unregister(self) -> None: ...
 
-    def _occurred(self, cpu: Cpu, task: Task, places: tuple[int, ...]) -> None:
+    def occurred(self, cpu: Cpu, task: Task, places: Places, moment: Moment) -> None:
+        """It is hit."""
         if self._event.is_for(task):
             self.hits += 1
             if self._event.told:
-                self._event.told.fire(self, cpu, task, places)
+                self._event.told.fire(self, cpu, task, places, moment)
 
-    def values(self, cpu: Cpu, task: Task, places: tuple[int, ...]) -> tuple[Value, ...]:
+    def values(self, places: Places, moment: Moment) -> tuple[Value, ...]:
         """Of the event's fields."""
-        moment = UserMoment(task.architecture, cpu, task, places[0] - self.definition.offset)
         room = MOST_BYTES
         values: list[Value] = list(places)
         for argument in self.definition.arguments:
@@ -77,38 +104,38 @@ class TraceUprobe:
 class ProbeEvent:
     """One event, its probes, and who has it open."""
 
-    def __init__(self, described: TracepointEvent) -> None:
+    def __init__(self, described: TracepointEvent, in_kernel: bool = False) -> None:
         self.described = described
-        self.probes: list[TraceUprobe] = []
-        self.told: Tracepoint[[TraceUprobe, Cpu, Task, tuple[int, ...]]] = Tracepoint()
+        self.in_kernel = in_kernel  # where it is hit
+        self.probes: list[TraceProbe[Definition]] = []
+        self.told: Tracepoint[[TraceProbe[Definition], Cpu, Task, Places, Moment]] = Tracepoint()
         self._open: list[Listening] = []
-        self._registered: list[TraceUprobe] = []
+        self._registered: list[TraceProbe[Definition]] = []
 
     @property
     def is_busy(self) -> bool:
         return bool(self._open)
 
-    def open(self, uprobes: Uprobes, listening: Listening) -> None:
+    def open(self, listening: Listening) -> None:
         """The first one registers the probes that there are. Raises LinuxError."""
         if not self._open:
             try:
                 for probe in self.probes:
-                    uprobes.register(probe.definition.place, probe, probe.definition.file.size)
+                    probe.register()
                     self._registered.append(probe)
             except LinuxError:
-                self._unregister(uprobes)
+                self._unregister()
                 raise
         self._open.append(listening)
 
-    def close(self, uprobes: Uprobes, listening: Listening) -> None:
+    def close(self, listening: Listening) -> None:
         self._open.remove(listening)
         if not self._open:
-            self._unregister(uprobes)
+            self._unregister()
 
-    def _unregister(self, uprobes: Uprobes) -> None:
+    def _unregister(self) -> None:
         while self._registered:
-            probe = self._registered.pop()
-            uprobes.unregister(probe.definition.place, probe)
+            self._registered.pop().unregister()
 
     def is_for(self, task: Task) -> bool:
         """uprobe_perf_filter(): whether anybody listens to processes with this memory."""

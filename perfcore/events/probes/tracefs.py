@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
@@ -10,8 +11,11 @@ from emulator.linux.fs.nodes import Regular
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import AT_FDCWD, find
 from perfcore.abi.tracepoints import TracepointEvent
-from perfcore.events.probes.dynamic_events import DynamicEvents
-from perfcore.events.probes.uprobe_definition import ProbedFile
+from perfcore.events.probes.dynamic_events import ANY, AnyDefinition, DynamicEvents, Kind
+from perfcore.events.probes.kprobe_definition import KprobeDefinition, parse_kprobe
+from perfcore.events.probes.kprobes import TraceKprobe
+from perfcore.events.probes.trace_uprobe import TraceUprobe
+from perfcore.events.probes.uprobe_definition import ProbedFile, UprobeDefinition, parse_definition
 from perfcore.events.tracepoint_filter import parse_filter
 
 _MOST_LINE = 4095  # WRITE_BUFSIZE - 1: bytes of a definition
@@ -42,13 +46,24 @@ def find_probed_file(task: Task, path: str) -> ProbedFile:
 # What programs look for, to know which kinds of arguments they may ask for: perf's probe-file.c
 README = """The modelled kernel's tracefs: events for perf_event_open(2). Nothing is traced into a buffer of its own.
 
+  kprobe_events - Create/append/remove/show the kernel dynamic events
   uprobe_events - Create/append/remove/show the user-space dynamic events
+    place: <symbol>, of available_filter_functions
+    place (kretprobe): <symbol>%return
     place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
-    fetcharg: %<register>, @<address>, @+<offset>, $stack<index>, $stack, $retval, $comm,
+    fetcharg: %<register>, @<address>, @+<offset>, $stack<index>, $stack, $retval, $comm, $arg<N>,
               +|-[u]<offset>(<fetcharg>), \\imm-value, \\"imm-string"
     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring,
           b<bit-width>@<bit-offset>/<container-size>, <type>\\[<array-size>\\]
 """
+
+
+Parse = Callable[[Sequence[str]], AnyDefinition]
+"""Of a definition's words. Raises LinuxError."""
+
+
+def _is_in_a_file(words: Sequence[str]) -> bool:
+    return len(words) > 1 and "/" in words[1]
 
 
 class ProbeFiles:
@@ -59,27 +74,46 @@ class ProbeFiles:
         self._tree, self._tracing, self._calling = tree, tracing, calling
         self._events = events
         self._shown: dict[str, None] = {}  # directories
-        for name in ("uprobe_events", "dynamic_events"):
-            tree.register_text(f"{tracing}/{name}", self._lines, self._store, self._clear)
-        tree.register_text(f"{tracing}/uprobe_profile", lambda: _text(events.profile()))
+        files: dict[str, tuple[Parse, Kind]] = {
+            "uprobe_events": (self._uprobe, (TraceUprobe,)),
+            "kprobe_events": (self._kprobe, (TraceKprobe,)),
+            "dynamic_events": (lambda words: (self._uprobe if _is_in_a_file(words) else self._kprobe)(words), ANY),
+        }
+        for name, (parse, kind) in files.items():
+            store, clear = partial(self._store, parse, kind), partial(self._clear, kind)
+            tree.register_text(f"{tracing}/{name}", partial(self._lines, kind), store, clear)
+        for name, kind in (("uprobe_profile", (TraceUprobe,)), ("kprobe_profile", (TraceKprobe,))):
+            tree.register_text(f"{tracing}/{name}", partial(self._profile, kind))
         tree.register_text(f"{tracing}/README", README)
+        tree.register_text(f"{tracing}/available_filter_functions", events.functions.names)
+        tree.register_text("/proc/kallsyms", events.functions.kallsyms)
 
-    def _lines(self) -> str:
-        return _text(self._events.lines())
+    def _lines(self, kind: Kind) -> str:
+        return _text(self._events.lines(kind))
 
-    def _clear(self) -> None:
-        self._events.remove_all()
+    def _profile(self, kind: Kind) -> str:
+        return _text(self._events.profile(kind))
+
+    def _clear(self, kind: Kind) -> None:
+        self._events.remove_all(kind)
         self._update()
 
-    def _store(self, data: bytes) -> None:
-        """trace_parse_run_command(): up to the first line that cannot be."""
+    def _uprobe(self, words: Sequence[str]) -> UprobeDefinition:
         task = self._calling()
+        return parse_definition(words, lambda path: find_probed_file(task, path), self._events.architecture)
+
+    def _kprobe(self, words: Sequence[str]) -> KprobeDefinition:
+        events = self._events
+        return parse_kprobe(words, events.functions, events.architecture, events.cpus)
+
+    def _store(self, parse: Parse, kind: Kind, data: bytes) -> None:
+        """trace_parse_run_command(): up to the first line that cannot be."""
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         try:
             for line in lines:
                 if len(line) > _MOST_LINE:
                     raise LinuxError(EINVAL, f"a definition of {len(line)} bytes: at most {_MOST_LINE}")
-                self._events.command(line, lambda path: find_probed_file(task, path))
+                self._events.command(line, parse, kind)
         finally:
             self._update()
 

@@ -61,11 +61,6 @@ class UprobeDefinition:
         arguments = "".join(f" {argument.name}={argument.text}" for argument in self.arguments)
         return f"{'r' if self.returns else 'p'}:{self.group}/{self.event} {self.at}{arguments}"
 
-    def is_same_place(self, other: UprobeDefinition) -> bool:
-        """trace_uprobe_has_same_uprobe()"""
-        texts = [argument.text for argument in self.arguments]
-        return self.place == other.place and texts == [argument.text for argument in other.arguments]
-
 
 def parse_definition(words: Sequence[str], find_file: FindFile, architecture: Architecture) -> UprobeDefinition:
     """Raises LinuxError."""
@@ -82,7 +77,7 @@ def parse_definition(words: Sequence[str], find_file: FindFile, architecture: Ar
     if offset is None:
         raise LinuxError(EINVAL, f"{target}: {number} is no offset")
     returns = head[0] == "r" or bool(percent)
-    group, event = _parse_name(head[2:]) if head[1:2] == ":" else (GROUP, "")
+    group, event = parse_name(head[2:], GROUP) if head[1:2] == ":" else (GROUP, "")
     if not event:
         name = _UP_TO.match(path.rpartition("/")[2])
         event = f"p_{name[0] if name else ''}_0x{offset:x}"[: _MOST_LETTERS - 1]
@@ -102,10 +97,10 @@ def _parse_semaphore(where: str) -> tuple[str, int]:
     return before, semaphore
 
 
-def _parse_name(text: str) -> tuple[str, str]:
+def parse_name(text: str, default: str) -> tuple[str, str]:
     """Group and event; the latter may be left out behind a group."""
     slash = re.search("/", text) or re.search(r"\.", text)
-    group = text[: slash.start()] if slash else GROUP
+    group = text[: slash.start()] if slash else default
     event = text[slash.end() :] if slash else text
     if len(group) >= _MOST_LETTERS or not _GROUP_NAME.fullmatch(group):
         raise LinuxError(EINVAL, f"{text}: {group!r} is no name of a group")

@@ -1,0 +1,240 @@
+"""Kprobes: who hears of a function of the kernel: where the modelled one does what that does. As kernel/kprobes.c."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from emulator.cpu import Cpu
+from emulator.linux.arch.architecture import Architecture
+from emulator.linux.arch.x86_64 import USER_CS, USER_SS
+from emulator.linux.fs.file import O_CLOEXEC, O_PATH
+from emulator.linux.process.task import Task
+from emulator.linux.syscalls.table import load
+from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from perfcore.events.kernel import Linux
+from perfcore.events.probes.kernel_functions import ARGUMENT_REGISTERS, KernelFunction
+from perfcore.events.probes.kprobe_definition import KprobeDefinition
+from perfcore.events.probes.moment import PT_REGS
+from perfcore.events.probes.probe_event import ProbeEvent, TraceProbe
+
+_PT_REGS_AT = 0xFFFF_C900_0000_3F58  # where pt_regs are said to be; struct open_how is below
+_OPEN_HOW_AT = _PT_REGS_AT - 0x100
+_KERNEL = 1 << 63
+_MASK = (1 << 64) - 1
+_ENOSYS = 38
+AT_FDCWD = -100
+_CREAT = 0o1101  # creat(2): O_CREAT, O_WRONLY, O_TRUNC
+_MAKES = 0o100 | 0o20000000  # O_CREAT, __O_TMPFILE: there is a mode
+
+
+class KernelMoment:
+    """Moment: as a function begins, or has returned. What it gets is known, and what its objects hold."""
+
+    file_base = 0
+    stack_pointer = 0
+
+    def __init__(
+        self,
+        task: Task,
+        arguments: tuple[int, ...] = (),
+        objects: Mapping[int, Callable[[], bytes]] | None = None,
+        returned: int = 0,
+    ) -> None:
+        self._task, self._objects = task, objects or {}
+        self.returned = returned & _MASK
+        isa, names = task.architecture.isa, task.architecture.register_names
+        natives = dict(PT_REGS[isa])
+        self._registers = {
+            names.index(natives[name]): value & _MASK
+            for name, value in zip(ARGUMENT_REGISTERS[isa], arguments, strict=False)
+        }
+
+    def register(self, number: int) -> int:
+        return self._registers.get(number, self.returned)
+
+    @property
+    def comm(self) -> str:
+        return self._task.comm
+
+    def read(self, address: int, size: int) -> bytes | None:
+        if address < _KERNEL:
+            return self._task.mm.peek(address, size)
+        for start, content in self._objects.items():
+            if start <= address < start + 512:
+                data = content()[address - start : address - start + size]
+                return data if len(data) == size else None
+        return None
+
+
+def _pt_regs(task: Task, number: int, arguments: tuple[int, ...]) -> bytes:
+    """Of the system call that the task makes."""
+    architecture, core = task.architecture, task.cpu.core
+    if architecture.isa == "aarch64":
+        registers = [core.read_register(architecture.register_names.index(native)) for _, native in PT_REGS["aarch64"]]
+        registers[: len(arguments)] = arguments
+        return struct.pack("<34QQiIQQQQ", *(value & _MASK for value in registers), arguments[0], number, *[0] * 5)
+    constants = {"orig_ax": number, "cs": USER_CS, "ss": USER_SS}
+    given = dict(zip(("di", "si", "dx", "r10", "r8", "r9"), arguments, strict=True)) | {"ax": -_ENOSYS}
+    values = [
+        given.get(name, constants.get(name, 0))
+        if name in given or not native
+        else core.read_register(architecture.register_names.index(native))
+        for name, native in PT_REGS["x86_64"]
+    ]
+    return struct.pack("<21Q", *(value & _MASK for value in values))
+
+
+class _Source(NamedTuple):
+    """Where a function is heard: what the tracepoint tells, to the CPU, the task and the moment, or None."""
+
+    tracepoint: Callable[[Tracepoints], Tracepoint[Any]]
+    moment: Callable[..., tuple[Cpu, Task, KernelMoment] | None]
+
+
+def _sys_enter(points: Tracepoints) -> Tracepoint[Any]:
+    return points.sys_enter
+
+
+def _sys_exit(points: Tracepoints) -> Tracepoint[Any]:
+    return points.sys_exit
+
+
+def _of_call(function: KernelFunction, returns: bool) -> _Source:
+    def entered(task: Task, number: int, arguments: tuple[int, ...]) -> tuple[Cpu, Task, KernelMoment] | None:
+        if number != function.call:
+            return None
+        objects = {_PT_REGS_AT: lambda: _pt_regs(task, number, arguments)}
+        return task.cpu, task, KernelMoment(task, (_PT_REGS_AT,), objects)
+
+    def left(task: Task, number: int, result: int) -> tuple[Cpu, Task, KernelMoment] | None:
+        return (task.cpu, task, KernelMoment(task, returned=result)) if number == function.call else None
+
+    return _Source(_sys_exit, left) if returns else _Source(_sys_enter, entered)
+
+
+def _of_open(architecture: Architecture, returns: bool) -> _Source:
+    """do_sys_openat2(), which open, creat, openat and openat2 call."""
+    calls = {row.number(architecture.isa): row.name for row in load() if row.name in _OPENED}
+
+    def entered(task: Task, number: int, arguments: tuple[int, ...]) -> tuple[Cpu, Task, KernelMoment] | None:
+        name = calls.get(number)
+        if name is None:
+            return None
+        opened = _OPENED[name](*arguments)
+        if name == "openat2":
+            largefile = architecture.open_flags.largefile
+            objects = {_OPEN_HOW_AT: lambda: _open_how(task.mm.peek(opened.flags, 24) or bytes(24), largefile)}
+        else:
+            flags = opened.flags & 0xFFFF_FFFF | architecture.open_flags.largefile
+            if flags & O_PATH:
+                flags &= O_PATH | O_CLOEXEC | architecture.open_flags.directory | architecture.open_flags.nofollow
+            mode = opened.mode & 0o7777 if flags & _MAKES else 0
+            objects = {_OPEN_HOW_AT: lambda: struct.pack("<3Q", flags, mode, 0)}
+        return task.cpu, task, KernelMoment(task, (opened.dfd & 0xFFFF_FFFF, opened.filename, _OPEN_HOW_AT), objects)
+
+    def left(task: Task, number: int, result: int) -> tuple[Cpu, Task, KernelMoment] | None:
+        return (task.cpu, task, KernelMoment(task, returned=result)) if number in calls else None
+
+    return _Source(_sys_exit, left) if returns else _Source(_sys_enter, entered)
+
+
+def _open_how(given: bytes, largefile: int) -> bytes:
+    """Of openat2."""
+    flags, mode, resolve = struct.unpack("<3Q", given)
+    return struct.pack("<3Q", flags | largefile, mode, resolve)
+
+
+class _Opened(NamedTuple):
+    """What is opened, and how; of openat2 `flags` is where that stands."""
+
+    dfd: int
+    filename: int
+    flags: int
+    mode: int
+
+
+_OPENED: dict[str, Callable[..., _Opened]] = {
+    "open": lambda filename, flags, mode, *_: _Opened(AT_FDCWD, filename, flags, mode),
+    "creat": lambda filename, mode, *_: _Opened(AT_FDCWD, filename, _CREAT, mode),
+    "openat": lambda dfd, filename, flags, mode, *_: _Opened(dfd, filename, flags, mode),
+    "openat2": lambda dfd, filename, how, *_: _Opened(dfd, filename, how, 0),
+}
+
+
+def _on_switch(cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> Any:
+    """The idle task's end of a switch is nobody's here."""
+    return None if following is None else (cpu, following, KernelMoment(following))
+
+
+def _of_task(task: Task, *_: object) -> tuple[Cpu, Task, KernelMoment]:
+    return task.cpu, task, KernelMoment(task)
+
+
+class Kprobes:
+    """All of one kernel. It hears of a function as long as somebody is registered."""
+
+    def __init__(self, kernel: Linux) -> None:
+        self._kernel = kernel
+
+    def listen(
+        self, function: KernelFunction, returns: bool, hit: Callable[[Cpu, Task, KernelMoment], None]
+    ) -> Callable[[], None]:
+        """Call `hit` each time. What it gives back ends that."""
+        source = self._source(function, returns)
+        tracepoint = source.tracepoint(self._kernel.tracepoints)
+
+        def hear(*told: object) -> None:
+            found = source.moment(*told)
+            if found is not None:
+                hit(*found)
+
+        tracepoint.subscribe(hear)
+        return lambda: tracepoint.unsubscribe(hear)
+
+    def _source(self, function: KernelFunction, returns: bool) -> _Source:
+        if function.call is not None:
+            return _of_call(function, returns)
+        if function.name == "do_sys_openat2":
+            return _of_open(self._kernel.architecture, returns)
+        return {
+            "do_exit": _Source(lambda points: points.task_exit, self._exits),
+            "finish_task_switch": _Source(lambda points: points.sched_switch, _on_switch),
+            "handle_mm_fault": _Source(lambda points: points.page_fault, self._faults),
+            "try_to_wake_up": _Source(lambda points: points.sched_wakeup, self._wakes),
+            "wake_up_new_task": _Source(lambda points: points.task_fork, _of_task),
+        }[function.name]
+
+    def _exits(self, task: Task) -> tuple[Cpu, Task, KernelMoment]:
+        return task.cpu, task, KernelMoment(task, (task.exit_code or 0,))
+
+    def _faults(self, task: Task, address: int, major: bool | None, user: bool) -> Any:
+        """Those that found a mapping, and the right to it."""
+        return None if major is None else (task.cpu, task, KernelMoment(task, (0, address)))
+
+    def _wakes(self, task: Task, cpu: Cpu) -> Any:
+        """By who executes; an interrupt's on an idle CPU is nobody's."""
+        executing = self._kernel.executing_cpu
+        waker = self._kernel.current(executing)
+        return None if waker is None else (executing, waker, KernelMoment(waker))
+
+
+class TraceKprobe(TraceProbe[KprobeDefinition]):
+    """struct trace_kprobe"""
+
+    def __init__(self, definition: KprobeDefinition, event: ProbeEvent, kprobes: Kprobes) -> None:
+        super().__init__(definition, event)
+        self._kprobes = kprobes
+        self._end: Callable[[], None] | None = None
+
+    def register(self) -> None:
+        self._end = self._kprobes.listen(self.definition.function, self.definition.returns, self._hit)
+
+    def unregister(self) -> None:
+        assert self._end is not None, "it is registered"
+        self._end()
+
+    def _hit(self, cpu: Cpu, task: Task, moment: KernelMoment) -> None:
+        address = self.definition.address
+        self.occurred(cpu, task, (address, 0) if self.definition.returns else (address,), moment)

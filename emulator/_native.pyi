@@ -410,6 +410,8 @@ class Core:
         """Where the breakpoint is for which the core has stopped, if no instruction has retired since."""
     def pass_breakpoint(self, address: int | None) -> None:
         """The next instruction, if it is there, is executed without a stop, as with x86's RFLAGS.RF."""
+    def pass_access(self, pc: int | None) -> None:
+        """The same of the instruction whose access has hit a watchpoint; None: it hits again. AArch64."""
     @property
     def watchpoint_hits(self) -> int:
         """After WATCHPOINT: bits, by their number in what was set."""

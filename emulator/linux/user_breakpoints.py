@@ -35,6 +35,9 @@ class UserBreakpoint(Protocol):
 class UserBreakpoints(Protocol[Owner]):
     """Those of all tasks share the CPUs' slots with the guest's perf events."""
 
+    def available(self, type: int) -> int:
+        """hw_breakpoint_slots(): how many of that type (HW_BREAKPOINT_*) a CPU has."""
+
     def register(self, task: Owner, place: Place, triggered: Callable[[Cpu], None]) -> UserBreakpoint:
         """`triggered` hears of each hit, on the CPU of the task, before signals are delivered. See HwBreakpoint.
 

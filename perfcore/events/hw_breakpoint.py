@@ -98,6 +98,10 @@ class Slots:
         self._most = {True: factor * hardware.breakpoints, False: factor * hardware.watchpoints}
         self._reserved: dict[Hashable, tuple[_Slot, bool]] = {}  # by who has it; whether it is for an instruction
 
+    def available(self, type: int) -> int:
+        """Of a CPU, for that type."""
+        return self._most[bool(type & HW_BREAKPOINT_X)]
+
     def reserve(self, holder: Hashable, target: Hashable | None, cpu: int, type: int) -> None:
         """For `holder`, in place of the one that it has. ENOSPC."""
         slot, of_code = _Slot(target, cpu), bool(type & HW_BREAKPOINT_X)

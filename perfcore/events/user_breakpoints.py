@@ -37,6 +37,9 @@ class PerfUserBreakpoints:
     def __init__(self, perf_events: PerfEvents) -> None:
         self._perf_events = perf_events
 
+    def available(self, type: int) -> int:
+        return next(each for each in self._perf_events.pmus if isinstance(each, BreakpointDriver)).available(type)
+
     def register(self, task: Task, place: Place, triggered: Callable[[Cpu], None]) -> PerfUserBreakpoint:
         event = self._perf_events.open_in_kernel(_attr(place), task, triggered)
         return PerfUserBreakpoint(event, place)

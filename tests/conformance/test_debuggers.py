@@ -154,14 +154,17 @@ def test_gdb_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
         assert found == neutral(program.natively(*GDB))[0]
 
 
-def test_gdb_watches_by_hardware_as_on_linux(tmp_path: Path) -> None:
-    """On x86-64, by DR0 and DR7: gdb says so itself, and stops where it stops natively."""
-    program = Debugged("x86_64", tmp_path, "gdb")
-    (tmp_path / "commands").write_text(COMMANDS.replace("set can-use-hw-watchpoints 0\n", ""))
+@pytest.mark.parametrize("isa", ISAS)
+def test_gdb_watches_by_hardware_as_on_linux(isa: str, tmp_path: Path) -> None:
+    """By DR0 and DR7, or the register sets of AArch64: gdb says so itself, and stops where it stops natively."""
+    program = Debugged(isa, tmp_path, "gdb")
+    by_hardware = COMMANDS.replace("set can-use-hw-watchpoints 0\n", "").replace("break change", "hbreak change")
+    (tmp_path / "commands").write_text(by_hardware)
     found = neutral(program.ours(*GDB))[0]
     assert any(line.startswith("Hardware watchpoint") for line in found)
+    assert any(line.startswith("Hardware assisted breakpoint") for line in found)
     assert {"Old value = 0", "New value = 2"} <= set(found)
-    if HOST_ISA == "x86_64":
+    if HOST_ISA == isa:
         assert found == neutral(program.natively(*GDB))[0]
 
 

@@ -6,9 +6,10 @@ import struct
 
 from emulator._native import Core
 from emulator.linux.arch.aarch64 import FPCR, FPSR, NZCV_BITS, PC, PSTATE, TPIDR_EL0
-from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSPC, LinuxError
+from emulator.linux.errors import EINTR, EINVAL, EIO, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
+from emulator.linux.ptrace import aarch64_breakpoints
 from emulator.linux.ptrace.abi import (
     NT_ARM_HW_BREAK,
     NT_ARM_HW_WATCH,
@@ -24,16 +25,14 @@ _USER_PT_REGS = struct.Struct("<34Q")  # x0..x30, sp, pc, pstate
 _USER_FPSIMD_STATE = struct.Struct("<512sII8x")
 # PSTATE's bits that are the tracer's to write; a state with others of these is none of user mode (valid_native_regs)
 USER_PSTATE = NZCV_BITS
-DEBUG_ARCHITECTURE = 6  # ID_AA64DFR0_EL1.DebugVer: Armv8
-HWDEBUG_HEAD, HWDEBUG_SIZE = 8, 8 + 16 * 16  # bytes: what there is; then an address and a control word of each
 MARK = 7  # x7 is 0 in a stop at a call's entry, and 1 at its exit
 
 
-def _read_general(core: Core, tracee: Tracee) -> bytes:
+def _read_general(core: Core, task: Task, tracee: Tracee) -> bytes:
     return _USER_PT_REGS.pack(*core.registers()[: PSTATE + 1])
 
 
-def _write_general(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_general(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     values = _USER_PT_REGS.unpack(data)
     if values[PSTATE] & 0x1F or values[PSTATE] & 0x3C0:  # another level than EL0, or interrupts masked
         raise LinuxError(EINVAL, f"a PSTATE of {values[PSTATE]:#x} is not one of user mode")
@@ -42,12 +41,12 @@ def _write_general(core: Core, tracee: Tracee, data: bytes) -> None:
     core.write_register(PSTATE, values[PSTATE] & USER_PSTATE)
 
 
-def _read_vectors(core: Core, tracee: Tracee) -> bytes:
+def _read_vectors(core: Core, task: Task, tracee: Tracee) -> bytes:
     vectors = b"".join(core.read_vector(number) for number in range(32))
     return _USER_FPSIMD_STATE.pack(vectors, core.read_register(FPSR), core.read_register(FPCR))
 
 
-def _write_vectors(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_vectors(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     vectors, status, control = _USER_FPSIMD_STATE.unpack(data)
     for number in range(32):
         core.write_vector(number, vectors[number * 16 : number * 16 + 16])
@@ -55,30 +54,34 @@ def _write_vectors(core: Core, tracee: Tracee, data: bytes) -> None:
     core.write_register(FPCR, control)
 
 
-def _read_tls(core: Core, tracee: Tracee) -> bytes:
+def _read_tls(core: Core, task: Task, tracee: Tracee) -> bytes:
     return core.read_register(TPIDR_EL0).to_bytes(8, "little")
 
 
-def _write_tls(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_tls(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     core.write_register(TPIDR_EL0, int.from_bytes(data, "little"))
 
 
-def _read_call(core: Core, tracee: Tracee) -> bytes:
+def _read_call(core: Core, task: Task, tracee: Tracee) -> bytes:
     return tracee.call_number.to_bytes(4, "little", signed=True)
 
 
-def _write_call(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_call(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     tracee.call_number = int.from_bytes(data, "little", signed=True)
 
 
-def _read_debug_registers(core: Core, tracee: Tracee) -> bytes:
-    """struct user_hwdebug_state: there are none."""
-    return struct.pack("<II", DEBUG_ARCHITECTURE << 8, 0).ljust(HWDEBUG_SIZE, b"\0")
+def _breakpoints(kind: aarch64_breakpoints.Kind) -> RegisterSet:
+    """struct user_hwdebug_state"""
 
+    def read(core: Core, task: Task, tracee: Tracee) -> bytes:
+        kernels = task.kernel.user_breakpoints
+        available = 0 if kernels is None else kernels.available(kind.types)
+        return aarch64_breakpoints.read(task, kind, available)
 
-def _write_debug_registers(core: Core, tracee: Tracee, data: bytes) -> None:
-    if any(data[HWDEBUG_HEAD:]):
-        raise LinuxError(ENOSPC, "no hardware breakpoint is free")
+    def write(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
+        aarch64_breakpoints.write(task, kind, data)
+
+    return RegisterSet(aarch64_breakpoints.SIZE, 4, read, write, whole=False)
 
 
 class AArch64Restart:
@@ -110,8 +113,8 @@ class AArch64Registers:
         NT_PRSTATUS: RegisterSet(_USER_PT_REGS.size, 8, _read_general, _write_general),
         NT_PRFPREG: RegisterSet(_USER_FPSIMD_STATE.size, 4, _read_vectors, _write_vectors),
         NT_ARM_TLS: RegisterSet(8, 8, _read_tls, _write_tls),
-        NT_ARM_HW_BREAK: RegisterSet(HWDEBUG_SIZE, 4, _read_debug_registers, _write_debug_registers),
-        NT_ARM_HW_WATCH: RegisterSet(HWDEBUG_SIZE, 4, _read_debug_registers, _write_debug_registers),
+        NT_ARM_HW_BREAK: _breakpoints(aarch64_breakpoints.INSTRUCTIONS),
+        NT_ARM_HW_WATCH: _breakpoints(aarch64_breakpoints.DATA),
         NT_ARM_SYSTEM_CALL: RegisterSet(4, 4, _read_call, _write_call),
     }
 

@@ -17,12 +17,13 @@ RESTARTS = (-ERESTARTSYS, -ERESTARTNOHAND)
 
 @dataclass(frozen=True, slots=True)
 class RegisterSet:
-    """One that PTRACE_GETREGSET names. `write` gets as many bytes as there are in the set."""
+    """One that PTRACE_GETREGSET names. `write` gets as many bytes as there are in the set, or as a tracer gives."""
 
     size: int  # bytes, of which a tracer may ask for fewer
     unit: int  # bytes of each register: the tracer's buffer is a multiple of it
-    read: Callable[[Core, Tracee], bytes]
-    write: Callable[[Core, Tracee, bytes], None]  # raises LinuxError
+    read: Callable[[Core, Task, Tracee], bytes]
+    write: Callable[[Core, Task, Tracee, bytes], None]  # raises LinuxError
+    whole: bool = True  # what a tracer does not give is as it was
 
 
 class Restart(Protocol):

@@ -68,15 +68,15 @@ def _register_set(task: Task, number: int) -> RegisterSet:
 
 def _read_set(task: Task, tracee: Tracee, registers: RegisterSet) -> bytes:
     with task.kernel.dispatcher.registers_of(task) as core:
-        return registers.read(core, tracee)
+        return registers.read(core, task, tracee)
 
 
 def _write_set(task: Task, tracee: Tracee, registers: RegisterSet, data: bytes) -> None:
     """The first of them, if there are fewer bytes."""
     with task.kernel.dispatcher.registers_of(task) as core:
-        if len(data) < registers.size:
-            data += registers.read(core, tracee)[len(data) :]
-        registers.write(core, tracee, data)
+        if registers.whole and len(data) < registers.size:
+            data += registers.read(core, task, tracee)[len(data) :]
+        registers.write(core, task, tracee, data)
 
 
 def _vector(tracer: Task, registers: RegisterSet, address: int) -> tuple[int, int]:

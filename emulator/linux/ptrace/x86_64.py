@@ -91,13 +91,13 @@ def _write_one(core: Core, tracee: Tracee, register: int | str, value: int) -> N
         core.write_register(int(register), value)
 
 
-def _read_general(core: Core, tracee: Tracee) -> bytes:
+def _read_general(core: Core, task: Task, tracee: Tracee) -> bytes:
     registers = core.registers()
     values = [registers[one] if isinstance(one, int) else _read_one(core, tracee, one) for one in USER_REGS]
     return struct.pack(f"<{len(values)}Q", *values)
 
 
-def _write_general(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_general(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     values = struct.unpack(f"<{len(USER_REGS)}Q", data)
     by_register = dict(zip(USER_REGS, values, strict=True))
     for register in SELECTORS:  # whoever loads FS or GS loses its base: those come behind
@@ -107,11 +107,11 @@ def _write_general(core: Core, tracee: Tracee, data: bytes) -> None:
             _write_one(core, tracee, one, by_register[one])
 
 
-def _read_fpu(core: Core, tracee: Tracee) -> bytes:
+def _read_fpu(core: Core, task: Task, tracee: Tracee) -> bytes:
     return fxsave(core, core.registers())
 
 
-def _write_fpu(core: Core, tracee: Tracee, data: bytes) -> None:
+def _write_fpu(core: Core, task: Task, tracee: Tracee, data: bytes) -> None:
     mxcsr = int.from_bytes(data[24:28], "little")
     if mxcsr & ~MXCSR_BITS:
         raise LinuxError(EINVAL, f"MXCSR has no bits {mxcsr & ~MXCSR_BITS:#x}")

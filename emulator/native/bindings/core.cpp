@@ -317,6 +317,7 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("set_breakpoints", &Core::set_breakpoints, nb::arg("addresses"))
         .def_prop_ro("passed_breakpoint", &Core::passed_breakpoint)
         .def("pass_breakpoint", &Core::pass_breakpoint, nb::arg("address"))
+        .def("pass_access", &Core::pass_access, nb::arg("pc").none())
         .def_prop_ro("watchpoint_hits", &Core::watchpoint_hits)
         .def("set_counter", &Core::set_counter, nb::arg("registers"), nb::arg("user_registers"), nb::arg("numerator"),
              nb::arg("denominator"))

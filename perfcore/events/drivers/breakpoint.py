@@ -51,6 +51,10 @@ class BreakpointDriver(CountedAsTold):
         self._watched: dict[PerfEvent, Watched] = {}
         self._installed: dict[PerfEvent, HwBreakpoint] = {}
 
+    def available(self, type: int) -> int:
+        """How many of that type a CPU has."""
+        return self._slots.available(type)
+
     # ---- opening
 
     def event_init(self, event: PerfEvent) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from emulator.cpu import Cpu
 from emulator.linux.mm.breakpoints import Listener
@@ -20,7 +21,8 @@ from perfcore.events.code_places import CodePlaces
 from perfcore.events.kernel import Linux
 
 NUMBERS = 8
-_MOST_CODE_BYTES = 1 << 28  # of one mapping, that are looked through
+_MOST_CODE_BYTES = 1 << 32  # of all mappings of a run, that are looked through: some seconds
+_MOST_MARKERS = 1 << 16  # of a program, that are heeded: more than anybody writes, and no burden
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Markers:
         self._kernel, self._isa, self._number = kernel, isa, number
         self._inside: set[Task] = set()
         self._moved: list[Callable[[Task], None]] = []
+        self._bytes_left = _MOST_CODE_BYTES
+        self._known: dict[tuple[object, int, int], dict[int, Listener]] = {}  # by file, offset and length
         self._places = CodePlaces(kernel, self._find)
         kernel.tracepoints.task_fork.subscribe(self._task_fork)
         kernel.tracepoints.task_exec.subscribe(self._leave)
@@ -100,15 +104,23 @@ class Markers:
         self._moved.append(moved)
 
     def _find(self, mapping: Mapping) -> dict[int, Listener]:
+        """Each part of a file is looked through once: a guest may map it as often as it likes."""
+        key = mapping.file, mapping.offset, mapping.length
+        if key not in self._known:
+            self._known[key] = found = self._look_through(mapping)
+            self.counts.found += len(found)
+        return self._known[key]
+
+    def _look_through(self, mapping: Mapping) -> dict[int, Listener]:
         if mapping.content is None:
             return {}
-        code = mapping.content.read_at(mapping.offset, min(mapping.length, _MOST_CODE_BYTES))
-        found: dict[int, Listener] = {}
-        for marker in find_markers(code, self._isa):
-            if self._number in (None, marker.number):
-                found[mapping.offset + marker.offset] = partial(self._reached, marker.begins)
-        self.counts.found += len(found)
-        return found
+        code = mapping.content.read_at(mapping.offset, min(mapping.length, self._bytes_left))
+        self._bytes_left -= len(code)
+        wanted = (marker for marker in find_markers(code, self._isa) if self._number in (None, marker.number))
+        return {
+            mapping.offset + marker.offset: partial(self._reached, marker.begins)
+            for marker in islice(wanted, _MOST_MARKERS - self.counts.found)
+        }
 
     def _reached(self, begins: bool, cpu: Cpu) -> None:
         task = self._kernel.current(cpu)

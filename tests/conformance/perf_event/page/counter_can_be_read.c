@@ -1,5 +1,5 @@
 // A counter that user space may read: its value and offset are what read(2) says.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(counter_can_be_read, PMU | A_MACHINE) {
     int event = open_event(READABLE);

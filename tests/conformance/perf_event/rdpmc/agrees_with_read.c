@@ -1,5 +1,5 @@
 // It says what read(2) says, but for the way between both.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(agrees_with_read, PMU | A_MACHINE) {
     int event = open_event(READABLE);

@@ -1,5 +1,5 @@
 // On Arm an event without the bit rdpmc has no index; nor has one that a sysctl does not allow. x86 asks for neither.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(arm_must_be_asked, PMU | A_MACHINE) {
     Attr attr = INSTRUCTIONS;

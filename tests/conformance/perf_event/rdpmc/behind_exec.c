@@ -1,5 +1,5 @@
 // execve takes the mapping away; the event can be mapped again, and read.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(behind_exec, PMU | A_MACHINE) {
     if (behaviour_again) {

@@ -1,5 +1,5 @@
 // Two threads, each with an event of its own.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 static void* count_own(void* unused) {
     int event = open_event(READABLE);

@@ -1,5 +1,5 @@
 // The members of a group are read one by one, and go on in a second round.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(group, PMU | A_MACHINE) {
     int leader = open_event(READABLE);

@@ -1,5 +1,5 @@
 // The page of an event of another task, which is not on this CPU, has no index: offset is what it has counted.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 static void two_million(void) { million(), million(); }
 

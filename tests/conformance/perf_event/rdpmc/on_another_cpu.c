@@ -1,5 +1,5 @@
 // An event of this task on another CPU has no index while the task is here.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(on_another_cpu, PMU | A_MACHINE | TWO_CPUS) {
     run_on(0);

@@ -1,5 +1,5 @@
 // An event that waits for its turn has no index.
-#include "../behaviour.h"
+#include "../user_counters.h"
 
 BEHAVIOUR(while_it_waits, PMU | A_MACHINE) {
     enum { EVENTS = 40 };

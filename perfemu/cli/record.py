@@ -30,7 +30,7 @@ from perfemu.cli.record_options import (
     refuse_options,
     sample_options,
 )
-from perfemu.cli.streams import CLOSED, say_if_elsewhere, say_whether_counting, tell
+from perfemu.cli.streams import CLOSED, counting_teller, say_if_elsewhere, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.interruption import die_of
@@ -172,7 +172,7 @@ def run(options: argparse.Namespace) -> int:
         make_exact=make_exact,
         changes=changes_of(options),
         when=When(options.delay, control=options.control),
-        on_switch=None if options.quiet else say_whether_counting,
+        on_switch=None if options.quiet else counting_teller(),
         files=files_of(options),
     )
     if recorded.ending is not None:

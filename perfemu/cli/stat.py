@@ -37,7 +37,7 @@ from perfemu.cli.stat_output import (
     output,
     report,
 )
-from perfemu.cli.streams import say_whether_counting, tell
+from perfemu.cli.streams import counting_teller, tell
 from perfemu.counters import MeasuredRun
 from perfemu.counting import (
     DETAILED_EVENTS,
@@ -152,7 +152,7 @@ def _timing(options: argparse.Namespace, stream: TextIO) -> Timing:
     return {
         "when": When(options.delay, options.interval_print, options.interval_count, options.control),
         "on_interval": interval_printer(options, stream),
-        "on_switch": say_whether_counting,
+        "on_switch": counting_teller(),
     }
 
 

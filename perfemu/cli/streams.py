@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 from perfemu.visible import visible
 
 STANDARD_DESCRIPTORS = (0, 1, 2)
+MOST_SWITCHES_TOLD = 100
 CLOSED = -1  # in place of a descriptor that the user has closed
 
 
@@ -52,9 +54,17 @@ def tell(line: str) -> None:
         abandon_output()
 
 
-def say_whether_counting(counting: bool) -> None:
-    """As perf, where -D or the guest decides."""
-    tell(f"Events {'enabled' if counting else 'disabled'}")
+def counting_teller() -> Callable[[bool], None]:
+    """Says, as perf, that counting begins or ends, where -D or the guest decides; a guest cannot make it endless."""
+    left = MOST_SWITCHES_TOLD
+
+    def tell_whether(counting: bool) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            tell(f"Events {'enabled' if counting else 'disabled'}{'' if left else ', and so on'}")
+
+    return tell_whether
 
 
 def say_if_elsewhere(asked: str, path: str) -> None:

@@ -68,6 +68,15 @@ def test_stop_ends_the_run(shell: tuple[str, ...], tmp_path: Path) -> None:
         assert [event.name for event in file.events] == ["instructions:u", "dummy:u"]
 
 
+def test_a_guest_that_gives_many_orders(shell: tuple[str, ...]) -> None:
+    """Each is obeyed, and not each is told of: 2 * 80 of them."""
+    script = "i=0; while [ $i -lt 80 ]; do echo disable; echo enable; i=$((i+1)); done > /dev/orders"
+    done = perfemu("stat", "-e", "instructions", "--control", "fifo:/dev/orders", *shell, script)
+    told = [line for line in done.stderr.decode().splitlines() if line.startswith("Events ")]
+    assert len(told) == 100
+    assert told[-1] == "Events enabled, and so on"
+
+
 def test_the_guest_sees_fifos(shell: tuple[str, ...]) -> None:
     done = perfemu("stat", "--control", FIFOS, *shell, "test -p /dev/orders && test -p /dev/answers && echo both")
     assert done.stdout == b"both\n"

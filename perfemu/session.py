@@ -30,12 +30,13 @@ from perfcore.events.drivers.sources import source_drivers
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.followed import Followed
+from perfcore.events.late_probes import LateProbes
 from perfcore.events.pmu_driver import PmuDriver
-from perfcore.events.probes.dynamic_events import DynamicEvents
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import records_of_living
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.syscall import install_syscall
+from perfcore.events.sysfs import TRACEFS
 from perfcore.events.within import Within, WithinAll
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.activity_monitors import announce_to_programs
@@ -62,8 +63,9 @@ from perfemu.undefined.message import UndefinedInstructions
 from pmu.model import PmuModel
 
 if TYPE_CHECKING:
+    from perfcore.events.probes.definitions import ProbeDefinitions  # only those who probe load that
     from perfemu.control import Control, Switch
-    from perfemu.user_probes import UserProbes  # only those who probe need a reader of symbols
+    from perfemu.user_probes import UserProbes  # ... and a reader of symbols
 
 
 class Session:
@@ -89,7 +91,7 @@ class Session:
         self._program = guest.program(located.guest_path, directory)
         self._located = located
         self._user_probes: UserProbes | None = None  # if there are any
-        self._probes: DynamicEvents | None = None  # of the tool, once the machine is built
+        self._probes: LateProbes | None = None  # of the tool, once the machine is built
         self.times = RunTimes(0, 0)
         self._machine: LinuxMachine | None = None
         self.guests: Attached | None = None  # the PMUs of its guest, and those of the tool, once the machine is built
@@ -121,10 +123,14 @@ class Session:
     def _define_probes(self) -> None:
         """On the machine, which has been built."""
         if self._user_probes is not None:
-            assert self._probes is not None
+            from perfcore.events.probes.definitions import ProbeDefinitions
+
             assert self._task is not None
+            assert self._probes is not None
+            definitions = self._probes.get()
+            assert isinstance(definitions, ProbeDefinitions)
             try:
-                self._user_probes.define(self._probes, self._task)
+                self._user_probes.define(definitions.events, self._task)
             except LinuxError as problem:
                 raise UsageError(problem.why) from None
 
@@ -193,9 +199,9 @@ class Session:
             self._kind.announce(cpu, self.pmu_model)
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
-        guests_probes = DynamicEvents(kernel)
+        guests_probes = LateProbes(lambda: _definitions(kernel))
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes)))
-        self._probes = probes = DynamicEvents(kernel, measures=True)
+        self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
@@ -361,8 +367,14 @@ class Session:
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
+def _definitions(kernel: Kernel, *, measures: bool = False) -> ProbeDefinitions:
+    from perfcore.events.probes.definitions import ProbeDefinitions
+
+    return ProbeDefinitions(kernel, TRACEFS, measures=measures)
+
+
 def _drivers(
-    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, probes: DynamicEvents, *, measures: bool = False
+    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, probes: LateProbes, *, measures: bool = False
 ) -> list[PmuDriver[PerfEvent]]:
     """All event sources of one subsystem, in the order in which they are asked."""
     of_the_machine = source_drivers(kernel, model)

@@ -21,8 +21,7 @@ from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
 from perfcore.events.event_state import EventState
-from perfcore.events.probes.tracefs import FileTree as ProbeFileTree
-from perfcore.events.probes.tracefs import ProbeFiles
+from perfcore.events.late_probes import LateProbes
 from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
@@ -33,7 +32,14 @@ PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
 
 
-class FileTree(ProbeFileTree, Protocol):
+class FileTree(Protocol):
+    def register_text(
+        self,
+        path: str,
+        text: str | Callable[[], str | bytes],
+        store: Callable[[bytes], None] | None = None,
+        clear: Callable[[], None] | None = None,
+    ) -> None: ...
     def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
     def register_directory(self, path: str) -> None: ...
     def unregister(self, path: str) -> None: ...
@@ -65,13 +71,33 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     kernel.file_tree.register_directory(FTRACE_EVENTS)
     for driver in perf_events.pmus:
         if isinstance(driver, TracepointDriver) and driver.probes is not None:
-            ProbeFiles(kernel.file_tree, TRACEFS, kernel.calling, driver.probes)
+            _register_probe_files(kernel.file_tree, driver.probes)
     for path, text in sysfs_files(perf_events.pmus):
         kernel.file_tree.register_text(path, text)
     shown = RegisteredDevices(kernel.file_tree)
     perf_events.pmus.on_registered, perf_events.pmus.on_unregistered = shown.add, shown.remove
     for path, text, store in (*mux_interval_files(perf_events.pmus), *sysctl_files(isa, perf_events.settings)):
         kernel.file_tree.register_text(path, text, store)
+
+
+def _register_probe_files(tree: FileTree, probes: LateProbes) -> None:
+    """Where probes are defined and listed; of each the text is made when it is read."""
+
+    def register(directory: str, name: str, written: bool = False) -> None:
+        def store(data: bytes) -> None:
+            probes.get().store(name, data)
+
+        def clear() -> None:
+            probes.get().clear(name)
+
+        path = f"{directory}/{name}"
+        tree.register_text(path, lambda: probes.get().text(name), *((store, clear) if written else ()))
+
+    for name in ("uprobe_events", "kprobe_events", "dynamic_events"):
+        register(TRACEFS, name, written=True)
+    for name in ("uprobe_profile", "kprobe_profile", "README", "available_filter_functions"):
+        register(TRACEFS, name)
+    register("/proc", "kallsyms")
 
 
 NOTE = "tracepoints of tasks, signals and system calls, probes; no branch records; no PMU traces"

@@ -27,9 +27,8 @@ from perfcore.events.drivers.tracepoint_sources import (
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.late_probes import DefinedEvent, LateProbes
 from perfcore.events.permission import check_tracepoint
-from perfcore.events.probes.dynamic_events import DynamicEvents
-from perfcore.events.probes.probe_event import ProbeEvent
 from perfcore.events.tracepoint_filter import Filter, parse_filter
 
 
@@ -39,7 +38,7 @@ class TracepointDriver(CountedAsTold):
     name = "tracepoint"
     type = int(PerfType.TRACEPOINT)
 
-    def __init__(self, kernel: Linux, probes: DynamicEvents | None = None) -> None:
+    def __init__(self, kernel: Linux, probes: LateProbes | None = None) -> None:
         """`probes`: events that are defined while the machine runs."""
         self.probes = probes
         self._kernel = kernel
@@ -70,11 +69,11 @@ class TracepointDriver(CountedAsTold):
         if probe is not None:
             self._open_probe(probe, event)
 
-    def _open_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
+    def _open_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.open(event)
         event.destroy = lambda closed: self._close_probe(probe, closed)
 
-    def _close_probe(self, probe: ProbeEvent, event: PerfEvent) -> None:
+    def _close_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.close(event)
         if not probe.is_busy:  # its id may be another's later
             number = probe.described.id

@@ -58,7 +58,7 @@ from perfcore.abi.kernel_tracepoints import (
 )
 from perfcore.abi.tracepoints import Value, syscall_of
 from perfcore.events.kernel import Linux
-from perfcore.events.probes.probe_event import ProbeEvent
+from perfcore.events.late_probes import DefinedEvent
 
 Told = Callable[..., tuple[Value, ...]]
 """From what a tracepoint tells to the values of the event's fields."""
@@ -254,7 +254,7 @@ def source_of_syscall(id: int) -> Source:
     )
 
 
-def source_of_probe(probe: ProbeEvent) -> Source:
+def source_of_probe(probe: DefinedEvent) -> Source:
     """Of one that has been defined."""
     return Source(
         lambda points: probe.told,

@@ -7,15 +7,15 @@ from functools import partial
 from typing import Protocol
 
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
-from emulator.linux.fs.nodes import Regular
 from emulator.linux.process.task import Task
-from emulator.linux.syscalls.at import AT_FDCWD, find
 from perfcore.abi.tracepoints import TracepointEvent
 from perfcore.events.probes.dynamic_events import ANY, AnyDefinition, DynamicEvents, Kind
 from perfcore.events.probes.kprobe_definition import KprobeDefinition, parse_kprobe
 from perfcore.events.probes.kprobes import TraceKprobe
+from perfcore.events.probes.probed_file import find_probed_file
 from perfcore.events.probes.trace_uprobe import TraceUprobe
-from perfcore.events.probes.uprobe_definition import ProbedFile, UprobeDefinition, parse_definition
+from perfcore.events.probes.uprobe_definition import UprobeDefinition, parse_definition
+from perfcore.events.probes.uprobes import ProbedLinux
 from perfcore.events.tracepoint_filter import parse_filter
 
 _MOST_LINE = 4095  # WRITE_BUFSIZE - 1: bytes of a definition
@@ -34,13 +34,14 @@ class FileTree(Protocol):
     def unregister(self, path: str) -> None: ...
 
 
-def find_probed_file(task: Task, path: str) -> ProbedFile:
-    """As `task` sees it. Raises LinuxError."""
-    node = find(task, AT_FDCWD, path).node
-    if not isinstance(node, Regular):
-        raise LinuxError(EINVAL, f"{path} is not a regular file")
-    attributes = node.attributes()
-    return ProbedFile(attributes.inode, attributes.size)
+class TracingKernel(ProbedLinux, Protocol):
+    """A kernel with files."""
+
+    @property
+    def file_tree(self) -> FileTree: ...
+
+    def calling(self) -> Task:
+        """The task that makes a system call."""
 
 
 # What programs look for, to know which kinds of arguments they may ask for: perf's probe-file.c
@@ -74,19 +75,22 @@ class ProbeFiles:
         self._tree, self._tracing, self._calling = tree, tracing, calling
         self._events = events
         self._shown: dict[str, None] = {}  # directories
-        files: dict[str, tuple[Parse, Kind]] = {
+        self._kinds: dict[str, tuple[Parse, Kind]] = {
             "uprobe_events": (self._uprobe, (TraceUprobe,)),
             "kprobe_events": (self._kprobe, (TraceKprobe,)),
             "dynamic_events": (lambda words: (self._uprobe if _is_in_a_file(words) else self._kprobe)(words), ANY),
         }
-        for name, (parse, kind) in files.items():
-            store, clear = partial(self._store, parse, kind), partial(self._clear, kind)
-            tree.register_text(f"{tracing}/{name}", partial(self._lines, kind), store, clear)
-        for name, kind in (("uprobe_profile", (TraceUprobe,)), ("kprobe_profile", (TraceKprobe,))):
-            tree.register_text(f"{tracing}/{name}", partial(self._profile, kind))
-        tree.register_text(f"{tracing}/README", README)
-        tree.register_text(f"{tracing}/available_filter_functions", events.functions.names)
-        tree.register_text("/proc/kallsyms", events.functions.kallsyms)
+        self._texts: dict[str, Callable[[], str]] = {
+            **{name: partial(self._lines, kind) for name, (_, kind) in self._kinds.items()},
+            "uprobe_profile": partial(self._profile, (TraceUprobe,)),
+            "kprobe_profile": partial(self._profile, (TraceKprobe,)),
+            "README": lambda: README,
+            "available_filter_functions": events.functions.names,
+            "kallsyms": events.functions.kallsyms,
+        }
+
+    def text(self, name: str) -> str:
+        return self._texts[name]()
 
     def _lines(self, kind: Kind) -> str:
         return _text(self._events.lines(kind))
@@ -94,8 +98,8 @@ class ProbeFiles:
     def _profile(self, kind: Kind) -> str:
         return _text(self._events.profile(kind))
 
-    def _clear(self, kind: Kind) -> None:
-        self._events.remove_all(kind)
+    def clear(self, name: str) -> None:
+        self._events.remove_all(self._kinds[name][1])
         self._update()
 
     def _uprobe(self, words: Sequence[str]) -> UprobeDefinition:
@@ -106,8 +110,9 @@ class ProbeFiles:
         events = self._events
         return parse_kprobe(words, events.functions, events.architecture, events.cpus)
 
-    def _store(self, parse: Parse, kind: Kind, data: bytes) -> None:
+    def store(self, name: str, data: bytes) -> None:
         """trace_parse_run_command(): up to the first line that cannot be."""
+        parse, kind = self._kinds[name]
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         try:
             for line in lines:

@@ -11,9 +11,11 @@ from functools import partial
 from itertools import chain
 from typing import BinaryIO, Protocol, TextIO
 
+from emulator.linux.cgroup.cgroups import ROOT_ID
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType
+from perfcore.abi.records import Cgroup
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
@@ -206,6 +208,9 @@ class Recorder:
             RingBuffer.allocate(pages, overwrite=True, backward=True) for _ in (cpus if sampling.backward else ())
         ]
         self._attach_buffers()
+        for event in self.tracking:
+            if event.attr.cgroup:  # of the only control group that is there before anybody makes one
+                event.write_record(event.output.record(Cgroup(ROOT_ID, "/")))
         if system_wide:
             enable_groups(event for event in self._events() if not sampling.begins_later or event.attr.mmap)
         self.features = session.features(command_line)

@@ -54,7 +54,7 @@ _MOST_STACK_BYTES = 65528
 _OF_TASKS = {  # field of the options -> its flag
     "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
     "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
-    "sample_switch_events": "--switch-events",
+    "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups",
 }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ EXAMPLES = """\
 
 # Options of perf's that would silently mean something else here.
 _NOT_YET = {
-    "-G, --cgroup": "a control group",
+    "-G, --cgroup": "a control group: the guest's own perf stat -G has it",
+    "--for-each-cgroup": "control groups: the guest's own perf stat has it",
     "-T, --transaction": "transactions",
     "-b, --bpf-prog": "BPF programs",
     "-S, --sync": "a sync before the run",

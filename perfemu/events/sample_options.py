@@ -58,6 +58,10 @@ _ROWS = (
         ("-s", "--stat"), "record the counts of each task at its end", reads=_TIMES, every={"inherit_stat": 1}
     ),
     SampleOption(("--switch-events",), "record context switches", tracking={"context_switch": 1}),
+    SampleOption(
+        ("--all-cgroups",), "record the control group of each sample, and each new one", SampleType.CGROUP,
+        tracking={"cgroup": 1},
+    ),
     SampleOption(("--no-bpf-event",), "nothing of BPF programs", tracking={"bpf_event": 0}),
     SampleOption(("--user-callchains",), "with -g: callers in user mode alone", every={"exclude_callchain_kernel": 1}),
     SampleOption(("--kernel-callchains",), "with -g: callers in the kernel alone", every={"exclude_callchain_user": 1}),

@@ -141,6 +141,7 @@ OPTIONS: dict[str, list[Fields]] = {
     "record -s": [FIRST | USER | {"read_format": READ_ID | LOST | ENABLED | RUNNING, "inherit_stat": 1}],
     "record --running-time": [FIRST | USER | {"read_format": READ_ID | LOST | ENABLED | RUNNING}],
     "record --switch-events": [FIRST | USER | {"context_switch": 1}],
+    "record --all-cgroups": [FIRST | USER | {"sample_type": SAMPLED | 1 << 21, "cgroup": 1}],
     "record --no-bpf-event": [FIRST | USER | {"bpf_event": 0}],
     "record -k raw": [FIRST | USER | {"use_clockid": 1, "clockid": 4}],
     "record -g --user-callchains": [FIRST | USER | {"sample_type": SAMPLED | CALLCHAIN, "exclude_callchain_kernel": 1}],

@@ -77,6 +77,19 @@ def test_page_faults_have_addresses_and_pages(perf: RealPerf, tmp_path: Path) ->
     assert all(int(row[0], 16) & 0xFFF == int(row[1], 16) & 0xFFF for row in rows)
 
 
+def test_control_groups(perf: RealPerf, tmp_path: Path) -> None:
+    """The guest makes one, and what it executes there is named by it; before, it is in the root."""
+    script = f"mkdir /sys/fs/cgroup/new; echo 0 > /sys/fs/cgroup/new/cgroup.procs; exec {SORT} 2000"
+    words = ["record", "-q", *INSTRUCTIONS, "--all-cgroups", "-o", tmp_path / "perf.data", "--", "sh", "-c", script]
+    command = [sys.executable, "-m", "perfemu", *on_ideal(list(map(str, words)))]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    lines = perf.report(tmp_path / "perf.data", "-F", "sample,comm", "-s", "cgroup")
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    inside = {comm: int(samples) for samples, comm, group in rows if group == "/new"}
+    assert inside[SORT.name[:15]] - RETIRED // PERIOD in (0, 1)  # the shell's last period ends there
+    assert {group for _, _, group in rows} == {"/", "/new"}
+
+
 def test_delayed(perf: RealPerf, tmp_path: Path) -> None:
     """Symbols are there, of what was mapped before the first sample."""
     (path,) = record(tmp_path / "perf.data", *INSTRUCTIONS, "-D", "100us-150us,200us")

@@ -200,7 +200,7 @@ def _processes(group: Cgroup) -> str:
     """Of a group whose threads are spread over threaded ones below it, theirs, too."""
     if group.threaded:
         raise LinuxError(EOPNOTSUPP, f"{group.path} is threaded: it has cgroup.threads")
-    groups = [each for each in group.subtree() if each.domain is group]
+    groups = group.subtree(threaded=True)
     pids = dict.fromkeys(member.pid for each in groups for member in each.members)
     return "".join(f"{pid}\n" for pid in pids)
 

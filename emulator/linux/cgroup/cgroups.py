@@ -69,13 +69,13 @@ class Cgroup:
         """Whether `other` is this one or below it (cgroup_is_descendant)."""
         return other is self or (other.level > self.level and other.ancestors[self.level] is self)
 
-    def subtree(self) -> Iterator[Cgroup]:
-        """This one and all below it, parents first."""
+    def subtree(self, *, threaded: bool = False) -> Iterator[Cgroup]:
+        """This one and all below it, parents first; or, of a domain, those whose threads are its processes'."""
         waiting = [self]
         while waiting:
             group = waiting.pop()
             yield group
-            waiting += reversed(group.children.values())
+            waiting += (child for child in reversed(group.children.values()) if child.threaded or not threaded)
 
     # who is in it
 

@@ -474,6 +474,20 @@ class Core:
         """
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers, innermost first, without PC."""
+    def keep_calls(self) -> None:
+        """Follow calls and returns from now on. Before the first run; ValueError in kernel mode."""
+    @property
+    def keeps_calls(self) -> bool: ...
+    def call_chain(self, limit: int) -> list[int]:
+        """The return addresses of all calls that have not returned, innermost first, without PC."""
+    def begin_calls(self) -> None:
+        """What executes next is another program: nobody has called it."""
+    def fork_calls(self, shares_memory: bool, has_new_stack: bool) -> None:
+        """The registers become a child's: it has its parent's calls, or none on a stack of its own."""
+    def enter_handler(self, pc: int, stack_pointer: int, trampoline: int, trampoline_stack: int) -> None:
+        """A signal's handler begins, which returns to the trampoline, and that to where the task was interrupted."""
+    def leave_handler(self, pc: int, stack_pointer: int, caller: int, caller_stack: int) -> None:
+        """A signal's handler has ended. The task goes on there; `caller`: of a function that begins there."""
 
 def decode(isa: str, address: int, code: bytes, features: Sequence[str] = ()) -> list[tuple[int, int, int, int, int]]:
     """What the core finds in code, for tests: (offset, length, probes, probes of a REP's iterations, trap) of each."""

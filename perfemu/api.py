@@ -165,7 +165,7 @@ def record(
     output: str | os.PathLike[str] = "perf.data",
     period: int | None = None,
     frequency_hz: int = DEFAULT_FREQUENCY_HZ,
-    callchains: bool = False,
+    callchains: bool | Literal["exact", "fp"] = False,
     exact: bool = False,
     all_cpus: bool = False,
     cpu_list: str | None = None,
@@ -182,11 +182,17 @@ def record(
     """Run a program and write its profile to `output`, a perf.data file.
 
     There is a sample every `period` events, or else `frequency_hz` in a second; with `exact` one for each instruction,
-    whose period is how many events it made: the sum is the count. `all_cpus` and `cpu_list` are -a and
-    -C; `from_symbol`, `to_symbol`, `marker`, `pids`, `tids`, `delay` and the rest are as for `stat` and `run`.
+    whose period is how many events it made: the sum is the count. `callchains` is --call-graph (True is "exact").
+    `all_cpus` and `cpu_list` are -a and -C; `from_symbol`, `to_symbol`, `marker`, `pids`, `tids`, `delay` and the rest
+    are as for `stat` and `run`.
     """
     guest = Guest.of(guest, **options)
-    sampling = Sampling(None if period is not None else frequency_hz, period, callchains=callchains)
+    sampling = Sampling(
+        None if period is not None else frequency_hz,
+        period,
+        callchains=bool(callchains),
+        exact_callchains=callchains in (True, "exact"),
+    )
     scope = within(scope_of_cpus(all_cpus, cpu_list, guest.cpus), from_symbol, to_symbol, marker)
     path = os.fspath(output)
     with Streams(input, capture) as streams:

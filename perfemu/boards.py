@@ -166,6 +166,9 @@ class BoardSession:
     def program_task(self) -> Task:
         raise UsageError("a board has no threads that perfemu knows")
 
+    def keep_calls(self) -> None:
+        raise UsageError("exact callchains are of programs; a board's are by frame pointers")
+
     def count_within(self, scope: Scope, *, inherit: bool) -> None:
         if scope.region is not None or scope.ids is not None:
             raise UsageError("regions, -p and -t are of programs of Linux's; a board counts as a whole")

@@ -68,6 +68,9 @@ class RecordedRun(LimitedRun, Protocol):
         """Of a mapped file, if the run knows it itself, or knows that nobody does (empty)."""
 
     def count_within(self, scope: Scope, *, inherit: bool) -> None: ...
+    def keep_calls(self) -> None:
+        """Callchains will be of the calls that the CPUs see. Before any event is open."""
+
     def check_reached(self) -> None: ...
     def showing_progress(self, stream: TextIO | None) -> AbstractContextManager[object]: ...
     def run(self, interruption: Interruption | None = None) -> Ending: ...
@@ -304,6 +307,8 @@ def record(
     `when` says when samples are taken, all the time or not; `on_switch` hears of each begin and end.
     """
     session.count_within(scope, inherit=sampling.inherit)
+    if sampling.exact_callchains:
+        session.keep_calls()
     sampling = replace(sampling, begins_later=when.toggles is not None, is_switched=when.control is not None)
     if scope.ids is not None:
         sampling = replace(sampling, inherit=True)  # by which alone the events come to those

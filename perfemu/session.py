@@ -217,6 +217,13 @@ class Session:
         assert self._events is not None, "the machine has been built"
         return self._events.open(attr, None if system_wide else self._task, cpu, leader)
 
+    def keep_calls(self) -> None:
+        """Callchains will be of the calls that the CPUs see. Before any event is open."""
+        for cpu in self.machine.cpus:
+            cpu.core.keep_calls()
+        assert self._events is not None, "the machine has been built"
+        self._events.settings.exact_callchains = True
+
     def count_within(self, scope: Scope, *, inherit: bool) -> None:
         """Events that will be opened count only within its region, and of its ids. Before any is."""
         if scope.ids is None and scope.region is None:

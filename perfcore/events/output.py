@@ -15,6 +15,7 @@ from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unth
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.kernel import Linux
+from perfcore.events.settings import Settings
 
 DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26 | 0xF << 33
 """PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK, MEM_TLB and MEM_LVLNUM all "not available"."""
@@ -36,6 +37,8 @@ class SampledEvent(Protocol):
     @property
     def cpu(self) -> int: ...
 
+    @property
+    def settings(self) -> Settings: ...
     @property
     def now_ns(self) -> Callable[[], int]: ...
 
@@ -155,11 +158,15 @@ def _prepare_callchain(event: SampledEvent, kernel: Linux) -> Prepare:
     limit = event.attr.sample_max_stack - 1
     marker = int(PerfContext.USER)
 
-    def prepare(sample: Sample, cpu: Cpu) -> None:
+    def walk(sample: Sample, cpu: Cpu) -> None:
         core = cpu.core
         sample.callchain = [marker, core.pc, *core.frame_chain(limit)]
 
-    return prepare
+    def tell(sample: Sample, cpu: Cpu) -> None:
+        core = cpu.core
+        sample.callchain = [marker, core.pc, *core.call_chain(limit)]
+
+    return tell if event.settings.exact_callchains else walk
 
 
 def sampled_registers(architecture: Architecture) -> dict[int, tuple[int, int]]:

@@ -19,6 +19,7 @@ class Settings:
     cpu_time_max_percent: int = 25  # perf_cpu_time_max_percent: of a CPU's time; here interrupts take none
     user_access: int = 1  # perf_user_access (arm64), rdpmc (x86)
     throttle: bool = True
+    exact_callchains: bool = False  # ours: of the calls that the CPUs have seen, in place of a walk by frame pointers
 
     @property
     def max_samples_per_tick(self) -> int:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import replace
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from perfcore.events.settings import Settings
 from perfemu.cli.guest import (
@@ -74,10 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="no samples, but how often each instruction made each event: all of them, in the same file format",
     )
     parser.add_argument("-n", "--no-samples", action="store_true", help="no samples: with -s, counts alone")
-    parser.add_argument("-g", dest="callchains", action="store_true", help="record callchains, by frame pointers")
     parser.add_argument(
-        "--call-graph", metavar="fp | dwarf[,BYTES]", type=_call_graph,
-        help="the same; or registers and so much of the stack, by which readers find callers: dwarf [8192]",
+        "-g", dest="callchains", action="store_true", help="record callchains: exact ones; of boards by frame pointers"
+    )
+    parser.add_argument(
+        "--call-graph", metavar="exact | fp | dwarf[,BYTES]", type=_call_graph,
+        help="callchains: of all calls that have not returned; by frame pointers; or registers and so much of the "
+        "stack, by which readers find callers: dwarf [8192]",
     )  # fmt: skip
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
     parser.add_argument("--per-thread", action="store_true", help="sample the program's first thread alone, on any CPU")
@@ -110,19 +113,27 @@ def _frequency(text: str) -> int:
     return positive_int(text)
 
 
-def _call_graph(text: str) -> int:
-    """Bytes of the stack in each sample; 0: callers are found by frame pointers."""
+class _CallGraph(NamedTuple):
+    exact: bool = False
+    stack_bytes: int = 0  # of each sample; 0: callers are known, or found by frame pointers
+
+
+_CALL_GRAPHS = {"exact": _CallGraph(exact=True), "fp": _CallGraph()}
+
+
+def _call_graph(text: str) -> _CallGraph:
     method, _, size = text.partition(",")
+    if text in _CALL_GRAPHS:
+        return _CALL_GRAPHS[text]
+    there_is = "there is exact, fp (frame pointers), dwarf[,BYTES]"
     if method == "lbr":
-        raise argparse.ArgumentTypeError("lbr is not modelled yet; there is fp (frame pointers), dwarf[,BYTES]")
-    if method == "fp":
-        return 0
+        raise argparse.ArgumentTypeError(f"lbr is not modelled yet; {there_is}")
     if method != "dwarf":
-        raise argparse.ArgumentTypeError(f"'{text}': there is fp (frame pointers), dwarf[,BYTES]")
+        raise argparse.ArgumentTypeError(f"'{text}': {there_is}")
     bytes_ = positive_int(size) if size else _STACK_BYTES
     if bytes_ > _MOST_STACK_BYTES:
         raise argparse.ArgumentTypeError(f"'{text}': a sample has at most {_MOST_STACK_BYTES} bytes of stack")
-    return -(-bytes_ // 8) * 8  # whole words
+    return _CallGraph(stack_bytes=-(-bytes_ // 8) * 8)  # whole words
 
 
 def run(options: argparse.Namespace) -> int:
@@ -130,18 +141,20 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("record: -c and -F exclude each other")
     if options.exact and (options.delay is not None or options.control is not None or options.overwrite):
         raise UsageError("record: --exact is of a whole run, or a region of it: not with -D, --control or --overwrite")
+    graph = options.call_graph or _CallGraph(exact=options.callchains and options.board is None)
     sampling = Sampling(
         frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
         callchains=options.callchains or options.call_graph is not None,
+        exact_callchains=graph.exact,
         inherit=not options.no_inherit and not options.per_thread,
         clock=options.clockid,
         options=sample_options(options),
         nothing=options.no_samples,
         user_registers=options.user_regs,
         interrupt_registers=options.intr_regs,
-        stack_bytes=options.call_graph or 0,
+        stack_bytes=graph.stack_bytes,
         backward=options.overwrite,
         per_thread=options.per_thread,
     )
@@ -204,6 +217,8 @@ def _of_program(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
 
 def _of_board(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
     """All that its CPUs do: of tasks nothing is known."""
+    if options.call_graph is not None and options.call_graph.exact:
+        raise UsageError("record --call-graph exact: is of programs; a board's callchains are by frame pointers (fp)")
     for name, flag in _OF_TASKS.items():
         if getattr(options, name):
             raise UsageError(f"record {flag}: is of programs; a board's CPUs are recorded as a whole")

@@ -25,6 +25,7 @@ class Sampling:
     period: int | None = None  # instead of the frequency
     rate_asked: bool = False  # one of them by the user: otherwise tracepoints and breakpoints sample each
     callchains: bool = False
+    exact_callchains: bool = False  # of the calls that the CPUs have seen, rather than by frame pointers
     exact: bool = False  # no samples, but how often each instruction made each event
     inherit: bool = True
     cpu: bool = False  # which one, in each sample

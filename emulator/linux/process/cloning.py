@@ -124,6 +124,7 @@ def child_registers(parent: Task, request: CloneRequest) -> RegisterState:
         core.write_register(architecture.sp, request.stack_pointer)
     if request.flags & CLONE_SETTLS:
         core.write_register(architecture.thread_pointer, request.tls)
+    core.fork_calls(bool(request.flags & CLONE_VM), bool(request.stack_pointer))
     registers = core.save_state()
     core.restore_state(own)
     return registers

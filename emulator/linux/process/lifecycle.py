@@ -176,6 +176,7 @@ class Lifecycle:
         self.unshare_files(task)
         task.files.close_on_exec()
         task.cpu.set_address_space(new.space)
+        task.cpu.core.begin_calls()
         kernel.architecture.start_program(task.cpu.core, loaded.entry, loaded.stack_pointer)
         note(task, PtraceEvent.EXEC, old_tid)
 

@@ -137,6 +137,7 @@ def enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
             raise LinuxError(EFAULT, f"no frame fits below {delivery.stack_pointer:#x}")
         if task.rseq is not None:
             leave_sequence(task, task.rseq)
+        pc = core.pc
         architecture.push_signal_frame(core, delivery, task.mm.write)
     except LinuxError:
         if info.signal == SIGSEGV:
@@ -146,6 +147,9 @@ def enter_handler(task: Task, info: SignalInfo, action: SignalAction) -> None:
     except MemoryError:
         task.kernel.out_of_memory(task)
         return
+    if core.keeps_calls:
+        trampoline, above = architecture.caller(core, task.mm.space)
+        core.enter_handler(pc, own, trampoline or 0, above)
     if stack.flags & SS_AUTODISARM:
         signals.stack = AlternateStack()
     if action.flags & SA_RESETHAND:
@@ -170,6 +174,10 @@ def return_from_handler(task: Task) -> None:
     except LinuxError:
         force(task, SignalInfo(SIGSEGV, SI_KERNEL))
         return
+    if core.keeps_calls:
+        architecture = task.architecture
+        caller, above = architecture.caller(core, task.mm.space)
+        core.leave_handler(core.pc, core.read_register(architecture.sp), caller or 0, above)
     task.signals.blocked = result.blocked & ~UNBLOCKABLE
     address, flags, size = result.stack
     task.signals.stack = AlternateStack(address, flags & (SS_DISABLE | SS_AUTODISARM), size)

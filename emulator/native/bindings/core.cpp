@@ -354,6 +354,32 @@ static void bind_totals(nb::class_<Core>& core) {
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }
 
+// The call stack of what executes, where it is kept.
+static void bind_calls(nb::class_<Core>& core) {
+    core.def("keep_calls", &Core::keep_calls)
+        .def_prop_ro("keeps_calls", [](const Core& core) { return core.calls() != nullptr; })
+        .def("call_chain", &Core::call_chain, nb::arg("limit"))
+        .def("begin_calls", &Core::begin_calls)
+        .def(
+            "fork_calls",
+            [](Core& core, bool shares_memory, bool has_new_stack) {
+                if (core.calls()) core.set_calls(core.calls()->fork(shares_memory, has_new_stack));
+            },
+            nb::arg("shares_memory"), nb::arg("has_new_stack"))
+        .def(
+            "enter_handler",
+            [](Core& core, uint64_t pc, uint64_t stack_pointer, uint64_t trampoline, uint64_t trampoline_stack) {
+                if (core.calls()) core.calls()->enter_handler({pc, stack_pointer}, {trampoline, trampoline_stack});
+            },
+            nb::arg("pc"), nb::arg("stack_pointer"), nb::arg("trampoline"), nb::arg("trampoline_stack"))
+        .def(
+            "leave_handler",
+            [](Core& core, uint64_t pc, uint64_t stack_pointer, uint64_t caller, uint64_t caller_stack) {
+                if (core.calls()) core.calls()->leave_handler(pc, stack_pointer, {caller, caller_stack});
+            },
+            nb::arg("pc"), nb::arg("stack_pointer"), nb::arg("caller"), nb::arg("caller_stack"));
+}
+
 void bind_core(nb::module_& module) {
     module.attr("PROBE_COUNT") = PROBE_COUNT;
     module.def("decode", &decode, nb::arg("isa"), nb::arg("address"), nb::arg("code"),
@@ -391,6 +417,7 @@ void bind_core(nb::module_& module) {
     bind_registers(core);
     bind_models(core);
     bind_totals(core);
+    bind_calls(core);
     bind_retirement(module, core);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "address/slice_code.hpp"
+#include "core/call_stack.hpp"
 #include "level.hpp"
 #include "memory/memory.hpp"
 #include "ops/op.hpp"
@@ -36,6 +37,7 @@ struct alignas(64) Block {
     int32_t runs = 0;    // since the last fold; -1 if one that was folded stopped half-way
     uint16_t sites = 0;  // of `prepared`
     bool plain = false;  // `enter` never fails
+    Transfer transfer = Transfer::NONE;
     // What came behind it last, at `end` and elsewhere: where to look first, and what to bring to the host's cache.
     std::array<Block*, 2> successors{};
     const PreparedBlock* prepared = nullptr;  // what `modelled` has ...
@@ -50,13 +52,15 @@ struct alignas(64) Block {
     uint64_t address;
     uint32_t size;
     BlockFrames frames{};
-    bool special = false;          // needs a look before every run: has a trap, a REP or a breakpoint, or may change
-    bool changeable = false;       // its bytes are writable somewhere
-    bool only_changeable = false;  // special for no other reason, so that it need only be compared before it runs
-    uint64_t unchanged_cost = 0;   // ... what it costs then
+    bool special = false;           // needs a look before every run: has a trap, a REP or a breakpoint, or may change
+    bool changeable = false;        // its bytes are writable somewhere
+    bool only_changeable = false;   // special for no other reason, so that it need only be compared before it runs
+    uint64_t unchanged_cost = 0;    // ... what it costs then
+    uint64_t cost_behind_look = 0;  // what it costs where `cost` is too high only for its transfer
     bool ends_conditional = false;
-    bool acts_for_user = false;  // some of its accesses
-    uint8_t changes = 0;         // those of its last instruction
+    bool is_behind_call = false;  // AArch64, where calls are followed: the instruction before it
+    bool acts_for_user = false;   // some of its accesses
+    uint8_t changes = 0;          // those of its last instruction
     std::vector<Op> ops;
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable

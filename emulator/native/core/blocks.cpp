@@ -31,6 +31,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 
 // A block that is new, or does not fit, or is special, or is a single step.
 void Core::consider(uint64_t address, uint32_t size) {
+    if (calls_ && !model_ && counts_following(address, size)) return;
     if (runs_unchanged(address, size)) return;
     if (stepped_ && !finish_untrapped_step(address)) return;
     if (changes_ && follow_changes(address)) return;
@@ -118,6 +119,7 @@ bool Core::runs_unchanged(uint64_t address, uint32_t size) {
     repeat_ = nullptr;
     budget_ = budget;
     begin_run(*block);
+    if (calls_) hold(*block, budget_, held_);
     return true;
 }
 
@@ -171,6 +173,7 @@ void Core::count(Block& block) {
     repeat_ = nullptr;
     budget_ -= cost(block);
     begin_run(block);
+    if (calls_ && !model_) hold(block, budget_, held_);
     if (block.changes) note_changes(block);
     if (interrupt_line_) drop_budget();  // each block may be the one that unmasks it
 }
@@ -243,6 +246,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
         block->changeable |= changeable(code_page(page));
     const Op& first = block->ops[0];
     bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
+    if (calls_) note_transfer(*block);
     if (model_ && whole) block->modelled = model_block(*block);
     if (!block->changeable) block->bytes = {};
     if (block->modelled) {
@@ -354,7 +358,8 @@ void Core::unlink_successors() {
 bool Core::changeable(const Page& page) const { return page.protection & WRITE || memory_->changeable(page.frame); }
 
 void Core::set_cost(Block& block) const {
-    block.cost = block.special ? NEVER_FITS : cost(block);
+    block.cost_behind_look = block.special ? NEVER_FITS : cost(block);
+    block.cost = block.transfer == Transfer::NONE ? block.cost_behind_look : NEVER_FITS;
     if (block.only_changeable) block.unchanged_cost = cost(block);
 }
 

@@ -22,12 +22,14 @@
 #include "config.hpp"
 #include "core/block.hpp"
 #include "core/block_table.hpp"
+#include "core/call_stack.hpp"
 #include "core/counters.hpp"
 #include "core/debugging.hpp"
 #include "core/fetched_pages.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
 #include "engine/guest_tlb.hpp"
+#include "engine/register_file.hpp"
 #include "engine/translations.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
@@ -267,6 +269,18 @@ class Core final : public Totals, private TranslationListener {
     // Rows as Ledger::take has them, exact at the present instruction.
     std::vector<uint64_t> take_attribution(Ledger::Account account);
     std::vector<uint64_t> frame_chain(unsigned limit) const;
+    // From now on the call stack of what executes is kept. Before the first run. Throws std::invalid_argument where a
+    // guest's own kernel executes.
+    void keep_calls();
+    // What executes is another program: it has no callers.
+    void begin_calls();
+    // As CallStack::chain; nothing where calls are not kept.
+    std::vector<uint64_t> call_chain(unsigned limit) const;
+    // Null where they are not kept. It belongs to the registers.
+    const std::shared_ptr<CallStack>& calls() const { return calls_; }
+    void set_calls(std::shared_ptr<CallStack> calls) {
+        if (calls) calls_ = std::move(calls);
+    }
     // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
     // stop.
     void listen(RetirementListener& listener);
@@ -343,6 +357,32 @@ class Core final : public Totals, private TranslationListener {
         if (!path_listeners_.empty()) tell_departure(next, size);
     }
     void tell_departure(uint64_t next, uint32_t size);
+
+    // Calls
+    // The block that was entered last has come to its end, and execution goes on at `next`.
+    void follow_calls(uint64_t next, uint32_t size) {
+        const Transfer transfer = calls_->expects_jump() ? expected_transfer() : previous_->transfer;
+        if (transfer == Transfer::NONE) return;
+        if (transfer == Transfer::CALL && calls_->call(previous_->end, stack_pointer())) return;
+        if (transfer == Transfer::RETURN && calls_->returns(next, stack_pointer())) return;
+        land(transfer, next, size);
+    }
+    Transfer expected_transfer();
+    Transfer expected_behind(Transfer transfer, const Op& op);
+    bool counts_following(uint64_t address, uint32_t size);
+    // The next block is to be looked at, whether or not it fits into the budget.
+    void hold(const Block& block, uint64_t& budget, uint64_t& held) const {
+        if (block.transfer != Transfer::NONE || calls_->expects_jump()) held = std::exchange(budget, 0);
+    }
+    static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
+    [[gnu::noinline]] void land(Transfer by, uint64_t next, uint32_t size);
+    void arrive(Transfer by, uint64_t end, uint64_t next, uint32_t size);
+    void follow_step(const Op& op, uint64_t pc, uint64_t next);
+    bool reads_call_before(uint64_t address) const;
+    void note_transfer(Block& block) const;
+    Transfer transfer_of(const Op& op, std::span<const uint8_t> code) const;
+    uint64_t stack_pointer() const { return calls_at_.sp ? *calls_at_.sp : read_stack_pointer(); }
+    uint64_t read_stack_pointer() const;
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
     void retire_log(size_t blocks);
     void begin_observation();
@@ -357,7 +397,7 @@ class Core final : public Totals, private TranslationListener {
     void grant(uint64_t instructions, uint64_t events);
     void drop_budget();
     uint64_t user_cycles() const;
-    uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_)); }
+    uint64_t retired() const { return retired_ + (planned_instructions_ - static_cast<uint32_t>(budget_ + held_)); }
 
     // Models
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
@@ -520,6 +560,7 @@ class Core final : public Totals, private TranslationListener {
     // one each. A block's cost has the same layout; a set sign bit in either half means that it does not fit.
     static constexpr uint64_t EXHAUSTED = uint64_t{1} << 63 | uint64_t{1} << 31;
     uint64_t budget_ = 0;
+    uint64_t held_ = 0;              // all of it instead, as long as the next block has to be looked at
     bool follows_branches_ = false;  // whether `departures` are counted: it costs a few per cent
     bool followed_from_start_ = false;
     // The predecessor of a run's first block.
@@ -568,6 +609,11 @@ class Core final : public Totals, private TranslationListener {
         uint64_t cycles;  // in user mode
     } uncounted_from_{};  // what the models had counted when the detailed gear was left
     bool lost_addresses_ = false;
+    std::shared_ptr<CallStack> calls_;  // null where nobody wants it
+    struct {
+        const uint64_t* sp = nullptr;  // where the engine keeps it; null: it is asked
+        std::optional<RegisterFile> file;
+    } calls_at_;
     ProbeMask armed_events_ = 0;   // the probes of armed counters, but for those of retirement and models
     ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
     std::vector<std::unique_ptr<CounterBank>> banks_;

@@ -23,10 +23,10 @@ constexpr ProbeMask DYNAMIC_BRANCHES = mask(Probe::BR_COND_TAKEN, Probe::BR_TAKE
 
 // Books what was taken from the budget; nothing fits until the next `plan`.
 void Core::drop_budget() {
-    if (model_) budget_ += std::exchange(model_->log.room, 0);
+    if (model_) budget_ += std::exchange(model_->log.room, 0) + std::exchange(model_->log.held, 0);
     retired_ = retired();
     planned_instructions_ = 0;
-    budget_ = 0;
+    budget_ = held_ = 0;
 }
 
 void Core::plan() {

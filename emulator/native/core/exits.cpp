@@ -82,6 +82,7 @@ void Core::leave(uc_err error) {
     bool fetch = exit_ == Exit::FAULT && fault_access_ == FaultAccess::FETCH;
     if (fetch && !stepping_ && fetched_ahead(now)) {  // go there step by step: perhaps it never arrives
         if (follows_branches_) depart(now, 0);
+        if (calls_) follow_calls(now, 0);
         if (model_ && model_->visit.block) finish_visit(now);
         repeat_ = nullptr;
         exit_ = Exit::NONE;
@@ -144,8 +145,9 @@ void Core::settle_counts(uint64_t now) {
         add_at(now, repeat_->ops[0].iteration_probes, NEVER_HAPPENED);  // the iteration that faulted
     } else if (within_a_block && previous_->contains(now)) {
         uncount_from(now);
-    } else if (!before_a_block && follows_branches_) {  // before a block, its hook has seen where the last one went
-        depart(now, 0);
+    } else if (!before_a_block) {  // before a block, its hook has seen where the last one went
+        if (follows_branches_) depart(now, 0);
+        if (calls_) follow_calls(now, 0);
     }
     drop_budget();
     repeat_ = nullptr;

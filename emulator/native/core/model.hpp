@@ -53,6 +53,7 @@ struct alignas(64) VisitLog {
     RunBlock* end;        // behind the last
     uint64_t* found_end;  // its addresses
     uint64_t room = 0;    // as Core's budget: it is taken from there while there is a log
+    uint64_t held = 0;    // ... instead, as long as the next block has to be looked at
     const uint64_t exhausted;
     Block** const previous;
     const void* const otherwise;

@@ -29,6 +29,7 @@ class RegisterState {
     bool open_ = false;  // was, when it was saved
     std::optional<uint64_t> passed_breakpoint_, passed_access_;
     bool nmi_ = false, shadowed_ = false;  // x86
+    std::shared_ptr<CallStack> calls_;
 };
 
 // Whether the last exclusive load waits for its store: AArch64's local monitor. Never on x86.

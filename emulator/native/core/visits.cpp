@@ -56,9 +56,15 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
 
 // A block that may yet fit into the log, if there is one. `return_address`: of the hook, if it was called itself.
 void Core::log_otherwise(uint64_t address, uint32_t size, const void* return_address) {
+    VisitLog& log = model_->log;
+    if (calls_) {
+        give_back(log.room, log.held);
+        follow_calls(address, size);
+    }
     Block& block = *blocks_.cached(address);
-    const bool fits = block.tag == BlockTable::tag(address, size) && !((model_->log.room - block.cost) & EXHAUSTED);
-    if (fits && return_address && block.plain && block.runs) make_known(block, return_address);
+    const bool fits = block.tag == BlockTable::tag(address, size) && !((log.room - block.cost_behind_look) & EXHAUSTED);
+    const bool is_looked_at = block.transfer != Transfer::NONE;
+    if (fits && return_address && block.plain && block.runs && !is_looked_at) make_known(block, return_address);
     if (!fits || !(log_found(block) || log_called(block))) visit(address, size);
 }
 
@@ -89,10 +95,11 @@ void Core::log(Block& block, uint64_t* found_end) {
     VisitLog& log = model_->log;
     *log.end++ = {block.prepared, block.address};
     log.found_end = found_end;
-    log.room -= block.cost;
+    log.room -= block.cost_behind_look;
     if (!path_listeners_.empty()) [[unlikely]]
         logged_.push_back(&block);
     begin_run(block);
+    if (calls_) hold(block, log.room, log.held);
 }
 
 void Core::open_log(uint64_t most_instructions) {
@@ -102,7 +109,7 @@ void Core::open_log(uint64_t most_instructions) {
 }
 
 void Core::end_log() {
-    budget_ += std::exchange(model_->log.room, 0);
+    budget_ += std::exchange(model_->log.room, 0) + std::exchange(model_->log.held, 0);
     model_->log.clear();
     logged_.clear();
 }
@@ -122,12 +129,12 @@ void Core::visit(uint64_t address, uint32_t size) {
         finish_visit(address);
     }
     Block* block = blocks_.cached(address);
-    const uint64_t budget = budget_ - block->cost;
+    const uint64_t budget = budget_ - block->cost_behind_look;
     if (block->tag != BlockTable::tag(address, size) || budget & EXHAUSTED || model.visit.block) {
         consider(address, size);
         return;
     }
-    const uint32_t instructions = static_cast<uint32_t>(block->cost);
+    const uint32_t instructions = static_cast<uint32_t>(block->cost_behind_look);
     const uint64_t loggable = loggable_instructions();
     if (loggable >= std::max<uint64_t>(instructions, LEAST_LOGGED_INSTRUCTIONS)) {
         open_log(loggable);

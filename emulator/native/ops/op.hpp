@@ -82,6 +82,17 @@ enum Raises : uint8_t {
     RAISES_BY_VALUES = 8,   // of its operands
 };
 
+// What an instruction, or a block, does that call stacks are made of.
+enum class Transfer : uint8_t {
+    NONE,
+    CALL,
+    RETURN,
+    JUMP,          // to an address in a register or in memory, which may be longjmp's or that of another stack
+    MOVES_STACK,   // sets the stack pointer, and not to one near the frame's: a jump behind it leads elsewhere
+    LEAVES_STACK,  // of blocks: both
+    UNSURE,        // of blocks: perhaps it has not come to its end, as it may have stored into itself
+};
+
 // One instruction.
 struct Op {
     ProbeMask probes = 0;            // what fires when it retires
@@ -93,15 +104,16 @@ struct Op {
     int8_t trap_register = -1;   // Rt
     bool conditional = false;    // fires BR_COND_TAKEN and BR_TAKEN if the next instruction is not the one behind it
     bool repeated = false;       // x86: has a REP prefix that repeats it
-    bool repeat_may_end_early = false;  // CMPS, SCAS: the flags end the repetition, too
-    bool address_32 = false;            // counts in ECX ...
-    bool address_16 = false;            // ... or in CX
-    bool pushes_flags = false;          // PUSHF: must not show the single-step flag
-    bool updates_memory = false;        // x86: reads and writes the same operand, so its read faults as a write
-    uint8_t changes = 0;                // bits of Change
-    bool shows_masks = false;           // of exceptions, in `trap_register`
-    bool acts_for_user = false;         // a kernel's access that may do what user mode may
-    uint8_t raises = 0;                 // bits of Raises
+    bool repeat_may_end_early = false;   // CMPS, SCAS: the flags end the repetition, too
+    bool address_32 = false;             // counts in ECX ...
+    bool address_16 = false;             // ... or in CX
+    bool pushes_flags = false;           // PUSHF: must not show the single-step flag
+    bool updates_memory = false;         // x86: reads and writes the same operand, so its read faults as a write
+    uint8_t changes = 0;                 // bits of Change
+    bool shows_masks = false;            // of exceptions, in `trap_register`
+    bool acts_for_user = false;          // a kernel's access that may do what user mode may
+    uint8_t raises = 0;                  // bits of Raises
+    Transfer transfer = Transfer::NONE;  // known where calls are followed
 
     uint64_t repeats(uint64_t count) const {
         return address_16 ? static_cast<uint16_t>(count) : address_32 ? static_cast<uint32_t>(count) : count;

@@ -33,7 +33,10 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 void Core::consider(uint64_t address, uint32_t size) {
     if (calls_ && !model_ && counts_following(address, size)) return;
     if (runs_unchanged(address, size)) return;
-    if (stepped_ && !finish_untrapped_step(address)) return;
+    if (comes_again_to_step(address))
+        forget_step();
+    else if (stepped_ && !finish_untrapped_step(address))
+        return;
     if (changes_ && follow_changes(address)) return;
     if (remembers_wrongly(address, size)) {
         flush_tlb();
@@ -374,7 +377,7 @@ bool Core::unchanged(const Block& block) const {
 
 // On x86 a store into its own block ends that block: the engine runs the store again, alone.
 bool Core::interrupts_store(uint64_t address, const Block& next) const {
-    if (isa_->engine_arch() != UC_ARCH_X86 || previous_->ops.size() < 2 || !previous_->contains(address)) return false;
+    if (isa_->engine_arch() != UC_ARCH_X86 || !previous_->contains(address)) return false;
     bool alone = next.ops.size() == 1 && next.ops[0].probes & bit(Probe::STORE) &&
                  !(next.ops[0].probes & bit(Probe::BR_RETIRED));
     return alone && previous_->index_of(address) != previous_->ops.size();

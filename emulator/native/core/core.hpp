@@ -451,6 +451,8 @@ class Core final : public Totals, private TranslationListener {
     uint64_t stack_address() const;
     void redispatch(uint64_t address);
     void step_done();
+    bool comes_again_to_step(uint64_t address) const;
+    void forget_step();
     bool finish_untrapped_step(uint64_t next);
     bool retires_untrapped(uint64_t now) const;
     void retire(const Op& op, uint64_t pc, uint64_t next_pc);

@@ -124,6 +124,18 @@ void Core::step_done() {
     }
 }
 
+// Whether the instruction that is being stepped has not executed yet: on x86 the engine comes again to one that stores
+// into its own bytes.
+bool Core::comes_again_to_step(uint64_t address) const {
+    return isa_->engine_arch() == UC_ARCH_X86 && stepped_ && stepped_->address == address &&
+           stepped_->ops[0].probes & bit(Probe::STORE);
+}
+
+void Core::forget_step() {
+    stepped_ = nullptr;
+    if (model_ && !model_->steps_ahead) model_->visit = {};
+}
+
 // Before the block at `next`. An instruction that has been stepped there has made no trap: PAUSE, behind which the
 // engine leaves its loop instead. False: what is at `next` does not run now.
 bool Core::finish_untrapped_step(uint64_t next) {

@@ -150,3 +150,16 @@ def test_a_bit_test_leaves_the_other_flags_alone(test: str, tmp_path: Path) -> N
     assert flags[0] == flags[1]
     # 8000000f + 80000001 is 10: no carry from bit 3 but that of f + 1, and a signed overflow.
     assert flags[0][0] & (PF | AF | ZF | SF | OF) == AF | OF
+
+
+@pytest.mark.parametrize("core", ["ideal", "zen5", "skylake"])
+def test_an_instruction_that_becomes_another_retires_as_what_it_was(core: str, tmp_path: Path) -> None:
+    """ADD's prefix becomes CMP's opcode."""
+    source = f"""
+        mov     ${ALIAS} + 1f - start, %eax     # 1
+        mov     $0x3c - 0x48, %cl       # 1
+        jmp     1f                      # 1
+    1:  rex.W   add %cl, (%rax)         # 1
+        hlt"""  # 1
+    pc = in_slices("start:" + source, core, tmp_path, (1, 2, 3, 40))
+    assert pc.cpu.core.total(Probe.INST_RETIRED) == 5

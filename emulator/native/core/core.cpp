@@ -160,7 +160,7 @@ bool Core::on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_en
 
 void Core::flush_tlb() {
     if (guest_tlb_)
-        guest_tlb_->flush();
+        guest_tlb_->refill();
     else
         uc_ctl_flush_tlb(engine_);
 }

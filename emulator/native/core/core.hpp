@@ -25,14 +25,15 @@
 #include "core/call_stack.hpp"
 #include "core/counters.hpp"
 #include "core/debugging.hpp"
-#include "core/fetched_pages.hpp"
 #include "core/ledger.hpp"
 #include "core/retirement.hpp"
 #include "engine/guest_tlb.hpp"
 #include "engine/register_file.hpp"
 #include "engine/translations.hpp"
 #include "isa/isa.hpp"
+#include "memory/fetched_pages.hpp"
 #include "memory/memory.hpp"
+#include "memory/remembered_pages.hpp"
 #include "shown_cycles.hpp"
 #include "x86_64_system/device_access.hpp"
 #include "x86_64_system/taken_exceptions.hpp"
@@ -495,6 +496,9 @@ class Core final : public Totals, private TranslationListener {
     Page lookup(uint64_t address, FaultAccess access);
     Page find_code(uint64_t address);
     Page look_up_remembered(uint64_t address, FaultAccess access);
+    PageWalk walk_to_data(uint64_t address, FaultAccess access);
+    Page with_what_else_is_known(Page page, uint64_t address, bool fetches, unsigned index) const;
+    Page find_data(uint64_t address, FaultAccess access);
     void note_fetch(uint64_t address, const PageWalk& walk);
     void watch_code(const Page& page);
     void forget_slots();
@@ -542,6 +546,8 @@ class Core final : public Totals, private TranslationListener {
     GuestPageTables* guest_tables_ = nullptr;  // `space_`, where a guest's own kernel keeps it
     std::unique_ptr<GuestTlb> guest_tlb_;      // ... and what the engine knows of it; AArch64
     FetchedPages fetched_;                     // ... since it has last said that its tables have changed
+    RememberedPages accessed_;                 // ... by AArch64's MMU indexes, or x86-64's levels
+    uint64_t accessed_regime_ = 0;             // by which tables; x86-64
     uint8_t changes_ = 0;                      // bits of Change: what the block that was counted last ends with
     bool interrupt_line_ = false;
     struct {

@@ -24,6 +24,7 @@ void Core::rest() {
     if (model_) restart_pipeline();
     guest_tables_->forget();
     fetched_.forget();
+    accessed_.forget();
     uc_ctl_flush_tb(engine_);
     flush_tlb();
     refresh_translations();

@@ -23,7 +23,7 @@ std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(GuestRam ram) {
     tables->read_registers(engine_);
     set_address_space(tables);
     if (isa_->engine_arch() == UC_ARCH_ARM64 && !guest_tlb_) {
-        guest_tlb_ = std::make_unique<GuestTlb>(engine_);
+        guest_tlb_ = std::make_unique<GuestTlb>(engine_, accessed_, fetched_);
         if (!memory_->stores_into_code()) memory_->log_stores_into_code();
     }
     follow_guest();
@@ -38,6 +38,7 @@ void Core::change_guest(std::shared_ptr<GuestPageTables> tables) {
     drop_budget();
     stop_passing();
     fetched_.forget();
+    accessed_.forget();
     flush_tlb();
     isa_->change_guest(*tables);
     processor_ = isa_->processor();
@@ -61,17 +62,21 @@ void Core::hear_others() {
     if (guest_tlb_) hear_stores();
     // TLBI of the inner shareable domain; others are heard, too, for nothing.
     if (std::exchange(seen_tables_generation_, memory_->tables_generation()) == memory_->tables_generation()) return;
+    fetched_.forget();
     forget_tables();
     if (guest_tlb_) guest_tlb_->flush();
 }
 
-// Of the guest's own page tables. The engine forgets by itself, or as it sees the generation.
+// Of the guest's own page tables. The engine forgets by itself, or as it sees the generation; and with a TLB of its own
+// what has been fetched and accessed is forgotten as it forgets.
 void Core::forget_tables() {
-    fetched_.forget();
-    if (guest_tlb_)
+    if (guest_tlb_) {
         guest_tables_->forget_translations();
-    else
+    } else {
+        fetched_.forget();
+        accessed_.forget();
         guest_tables_->forget();
+    }
 }
 
 // Into code, of which the engine has not heard: what it has translated there is not right any more.
@@ -224,39 +229,72 @@ Page Core::lookup(uint64_t address, FaultAccess access) {
     if (changes_) guest_tables_->read_registers(engine_);
     if (!guest_tables_->refusal().empty()) return {};
     if (guest_tlb_) return look_up_remembered(address, access);
-    if (access == FaultAccess::FETCH) return find_code(address);
-    Page page = guest_tables_->find(address, guest_tables_->level(), static_cast<uint8_t>(access));
-    const PageWalk* fetched = fetched_.find(guest_tables_->id(), address >> PAGE_SHIFT);
-    if (!fetched || fetched->page.frame != page.frame) page.protection &= static_cast<uint8_t>(~EXECUTE);
+    if (std::exchange(accessed_regime_, guest_tables_->regime()) != guest_tables_->regime()) accessed_.forget();
+    const bool fetches = access == FaultAccess::FETCH;
+    const Page page = fetches ? find_code(address) : find_data(address, access);
+    return with_what_else_is_known(page, address, fetches, static_cast<unsigned>(guest_tables_->level()));
+}
+
+// The engine has one place for code and data of a page: what it has not asked for it is told only where it has asked
+// before, and both are in the same place. `index`: of `accessed_`.
+Page Core::with_what_else_is_known(Page page, uint64_t address, bool fetches, unsigned index) const {
+    const uint64_t number = address >> PAGE_SHIFT;
+    const PageWalk* other = fetches ? accessed_.find(index, number) : fetched_.find(guest_tables_->id(), number);
+    const uint8_t others = fetches ? READ | WRITE : EXECUTE;
+    const uint8_t known = other && other->page.frame == page.frame ? other->page.protection & others : 0;
+    page.protection = static_cast<uint8_t>((page.protection & ~others) | known);
+    return page;
+}
+
+// x86-64: for loads and stores.
+Page Core::find_data(uint64_t address, FaultAccess access) {
+    const auto wanted = static_cast<uint8_t>(access);
+    const auto index = static_cast<unsigned>(guest_tables_->level());
+    const PageWalk* known = accessed_.find(index, address >> PAGE_SHIFT);
+    if (known && known->page.protection & wanted) return known->page;
+    const Page page = guest_tables_->find(address, guest_tables_->level(), wanted);
+    if (!page.present || !(page.protection & wanted)) return page;
+    if (accessed_.is_full(index)) {
+        accessed_.forget();
+        flush_tlb();
+    }
+    accessed_.note(index, address >> PAGE_SHIFT, {.page = page});
     return page;
 }
 
 // What the engine is to remember, as it is here alone that it asks for it.
 Page Core::look_up_remembered(uint64_t address, FaultAccess access) {
-    const bool for_user = fills_for_user(), fetches = access == FaultAccess::FETCH;
-    const PageWalk walk =
-        fetches ? walk_to_code(address) : guest_tables_->walk(address, for_user ? Level::USER : guest_tables_->level());
+    const bool fetches = access == FaultAccess::FETCH;
+    const PageWalk walk = fetches ? walk_to_code(address) : walk_to_data(address, access);
     if (!walk.page.present || !(walk.page.protection & static_cast<uint8_t>(access))) return walk.page;
     if (fetches) {
         note_fetch(address, walk);
         watch_code(walk.page);
         fetched_.note(guest_tables_->id(), address >> PAGE_SHIFT, walk);
     }
-    guest_tlb_->note_fill(*guest_tables_, address, walk, for_user);
-    return walk.page;
+    guest_tlb_->note_fill(*guest_tables_, address, walk, fills_for_user());
+    return with_what_else_is_known(walk.page, address, fetches, filled_index());
 }
 
-// x86-64: the tables' entries are marked by the first fetch alone. What they lead to otherwise by now is for fetches
-// alone: for loads and stores the engine asks again.
+// AArch64: for loads and stores. What has been found and does not allow this one is looked up again.
+PageWalk Core::walk_to_data(uint64_t address, FaultAccess access) {
+    const unsigned index = filled_index();
+    const uint64_t number = address >> PAGE_SHIFT;
+    const auto wanted = static_cast<uint8_t>(access);
+    if (fills_for_user()) guest_tlb_->follow_user(*guest_tables_);
+    const PageWalk* known = accessed_.find(index, number);
+    if (known && known->page.protection & wanted) return *known;
+    const PageWalk walk = guest_tables_->walk(address, fills_for_user() ? Level::USER : guest_tables_->level());
+    if (!walk.page.present || !(walk.page.protection & wanted)) return walk;
+    if (accessed_.is_full(index)) guest_tlb_->flush();
+    accessed_.note(index, number, walk);
+    return walk;
+}
+
+// x86-64: the tables' entries are marked by the first fetch alone.
 Page Core::find_code(uint64_t address) {
     const uint64_t number = address >> PAGE_SHIFT;
-    if (const PageWalk* fetched = fetched_.find(guest_tables_->id(), number)) {
-        Page page = fetched->page;
-        const Page now = guest_tables_->walk(address, guest_tables_->level()).page;
-        const bool is_same = now.present && now.frame == page.frame;
-        page.protection &= static_cast<uint8_t>(is_same ? now.protection | EXECUTE : EXECUTE);
-        return page;
-    }
+    if (const PageWalk* fetched = fetched_.find(guest_tables_->id(), number)) return fetched->page;
     const Page page = guest_tables_->find(address, guest_tables_->level(), EXECUTE);
     if (page.present && page.protection & EXECUTE) fetched_.note(guest_tables_->id(), number, {.page = page});
     return page;

@@ -236,6 +236,7 @@ void Core::follow_processor() {
     const uint8_t changes = processor_->changes();
     if (changes & CHANGES_TRANSLATION) {
         fetched_.forget();
+        accessed_.forget();
         guest_tables_->forget();
     }
     follow_guest();

@@ -16,7 +16,7 @@ constexpr uint16_t EVERY = 0xfff, USER = 1 << 0 | 1 << 7, KERNEL = EVERY & ~USER
 std::mutex guard;
 std::unordered_map<void*, GuestTlb*> tlbs;  // by the engine's CPU
 thread_local GuestTlb* new_one = nullptr;   // whose CPU comes with the next flush
-thread_local bool for_user = false;
+thread_local unsigned index_at_fill = 0;
 
 GuestTlb* tlb_of(void* cpu) {
     const std::lock_guard lock(guard);
@@ -27,7 +27,7 @@ GuestTlb* tlb_of(void* cpu) {
 using FillTlb = bool(void* cpu, uint64_t address, int size, int access, int index, bool probe, uintptr_t);
 FillTlb* engine_fill_tlb = nullptr;
 bool fill_tlb(void* cpu, uint64_t address, int size, int access, int index, bool probe, uintptr_t return_address) {
-    for_user = USER >> index & 1;
+    index_at_fill = static_cast<unsigned>(index);
     return engine_fill_tlb(cpu, address, size, access, index, probe, return_address);
 }
 
@@ -36,6 +36,7 @@ using FlushIndexes = void(void* cpu, uint16_t indexes);
 using FlushPage = void(void* cpu, uint64_t address, uint16_t indexes);
 Flush* engine_flush = nullptr;
 FlushIndexes* engine_flush_indexes = nullptr;
+FlushIndexes* engine_flush_indexes_everywhere = nullptr;
 FlushPage* engine_flush_page = nullptr;
 FlushPage* engine_flush_page_everywhere = nullptr;
 
@@ -46,10 +47,12 @@ constexpr uint64_t block_key(uint64_t address, unsigned shift) { return address 
 
 void take_over_tlb_flushes() {
     static const bool taken_over = [] {
-        find_in_engine(engine_flush_indexes, "tlb_flush_by_mmuidx", "aarch64");
         const EngineReplacement replacements[] = {
             in_place_of("unicorn_fill_tlb", fill_tlb, &engine_fill_tlb),
             in_place_of("tlb_flush", GuestTlb::flush_for_register, &engine_flush),
+            in_place_of("tlb_flush_by_mmuidx", GuestTlb::flush_indexes, &engine_flush_indexes),
+            in_place_of("tlb_flush_by_mmuidx_all_cpus_synced", GuestTlb::flush_indexes_everywhere,
+                        &engine_flush_indexes_everywhere),
             in_place_of("tlb_flush_page_by_mmuidx", GuestTlb::flush_page, &engine_flush_page),
             in_place_of("tlb_flush_page_by_mmuidx_all_cpus_synced", GuestTlb::flush_page_everywhere,
                         &engine_flush_page_everywhere),
@@ -60,9 +63,11 @@ void take_over_tlb_flushes() {
     (void)taken_over;
 }
 
-bool fills_for_user() { return for_user; }
+unsigned filled_index() { return index_at_fill; }
+bool fills_for_user() { return USER >> index_at_fill & 1; }
 
-GuestTlb::GuestTlb(uc_engine* engine) {
+GuestTlb::GuestTlb(uc_engine* engine, RememberedPages& accessed, FetchedPages& fetched)
+    : accessed_(accessed), fetched_(fetched) {
     new_one = this;
     uc_ctl_flush_tlb(engine);
     if (std::exchange(new_one, nullptr)) throw std::logic_error("the engine does not flush its TLB when it is told to");
@@ -80,19 +85,43 @@ void GuestTlb::flush_for_register(void* cpu) {
     if (!tlb_of(cpu)) engine_flush(cpu);
 }
 
-// By TLBI of an address. One within a block is for all of it, though the engine has its pages one by one.
-uint16_t GuestTlb::indexes_of_page(void* cpu, uint64_t address, uint16_t indexes) {
-    const GuestTlb* tlb = tlb_of(cpu);
-    return tlb && tlb->is_in_block(address) ? indexes : 0;
+// By TLBI of all.
+void GuestTlb::flush_indexes(void* cpu, uint16_t indexes) {
+    if (GuestTlb* tlb = tlb_of(cpu)) tlb->forget(indexes);
+    engine_flush_indexes(cpu, indexes);
+}
+
+void GuestTlb::flush_indexes_everywhere(void* cpu, uint16_t indexes) {
+    if (GuestTlb* tlb = tlb_of(cpu)) tlb->forget(indexes);
+    engine_flush_indexes_everywhere(cpu, indexes);
+}
+
+// By TLBI of an address. One within a block is for all of it, though the engine has its pages one by one: then these
+// are to be flushed.
+uint16_t GuestTlb::forget_page(void* cpu, uint64_t address, uint16_t indexes) {
+    GuestTlb* tlb = tlb_of(cpu);
+    if (!tlb) return 0;
+    if (tlb->is_in_block(address)) {
+        tlb->forget(indexes);
+        return indexes;
+    }
+    tlb->accessed_.forget_page(address >> PAGE_SHIFT, indexes);
+    tlb->fetched_.forget_page(address >> PAGE_SHIFT);
+    return 0;
+}
+
+void GuestTlb::forget(uint16_t indexes) {
+    accessed_.forget(indexes);
+    fetched_.forget();
 }
 
 void GuestTlb::flush_page(void* cpu, uint64_t address, uint16_t indexes) {
-    if (const uint16_t all_of = indexes_of_page(cpu, address, indexes)) return engine_flush_indexes(cpu, all_of);
+    if (const uint16_t all_of = forget_page(cpu, address, indexes)) return engine_flush_indexes(cpu, all_of);
     engine_flush_page(cpu, address, indexes);
 }
 
 void GuestTlb::flush_page_everywhere(void* cpu, uint64_t address, uint16_t indexes) {
-    if (const uint16_t all_of = indexes_of_page(cpu, address, indexes)) return engine_flush_indexes(cpu, all_of);
+    if (const uint16_t all_of = forget_page(cpu, address, indexes)) return engine_flush_indexes(cpu, all_of);
     engine_flush_page_everywhere(cpu, address, indexes);
 }
 
@@ -102,7 +131,12 @@ bool GuestTlb::is_in_block(uint64_t address) const {
     return false;
 }
 
-void GuestTlb::flush(uint16_t indexes) { engine_flush_indexes(cpu_, indexes); }
+void GuestTlb::flush(uint16_t indexes) {
+    accessed_.forget(indexes);
+    engine_flush_indexes(cpu_, indexes);
+}
+
+void GuestTlb::refill() { engine_flush_indexes(cpu_, EVERY); }
 
 void GuestTlb::flush() {
     flush(EVERY);

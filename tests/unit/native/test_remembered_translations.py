@@ -13,6 +13,20 @@ from emulator.machine import Hardware, MachineConfig
 from emulator.probes import Probe
 from emulator.sysregs import SysReg
 from tests.unit.native.bare import FOREVER, PC, assemble
+from tests.unit.native.own_x86 import (
+    PRESENT,
+    PTES,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    WRITABLE,
+    Pc,
+)
 from tests.unit.native.test_own_kernel import (
     LAST_TABLE,
     LOADED_AT,
@@ -243,3 +257,70 @@ def test_another_cpu_stores_into_code_that_has_run(core: str, tmp_path: Path) ->
         assert [run(cpu, CALLS) for cpu in (other, writer, other)] == [value] * 3
     # Of eight rounds each has stored in four (3), called once then (5), and twice in the four others.
     assert [cpu.core.total(Probe.INST_RETIRED) for cpu in hardware.cpus] == [4 * (3 + 5) + 4 * 2 * 5] * 2
+
+
+# The page is another from the store on, and nothing says so before TLBI. In between the core has the engine forget all:
+# code executes where none has.
+REMAPS_A_PAGE = """
+        ldr     x3, [x1]                // 1    1
+        str     x5, [x2]                // 1
+        blr     x10                     // 2    RET
+        ldr     x4, [x1]                // 1    1
+        lsr     x6, x1, #12             // 1
+        tlbi    vae1, x6                // 1
+        dsb     ish                     // 1
+        isb                             // 1
+        ldr     x7, [x1]                // 1    2
+        wfi                             // 1
+"""
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_a_page_is_what_it_was_until_tlbi(core: str, tmp_path: Path) -> None:
+    """Whoever watches: the architecture allows either."""
+    board = Board.load(assemble("aarch64", REMAPS_A_PAGE, tmp_path), core)
+    board.store(CALLED, RETURN)
+    board.map(
+        {
+            LOADED_AT: LOADED_AT | CODE_OF_KERNEL,
+            CALLED: CALLED | CODE_OF_KERNEL,
+            DATA: FIRST_DATA | DATA_OF_KERNEL,
+            LAST_TABLE: LAST_TABLE | DATA_OF_KERNEL,
+        }
+    )
+    for data, value in ((FIRST_DATA, 1), (SECOND_DATA, 2)):
+        board.store(data, value)
+    start = {1: DATA, 2: LAST_TABLE + (DATA >> 9), 5: SECOND_DATA | DATA_OF_KERNEL, 10: CALLED}
+    for register, value in start.items():
+        board.cpu.core.write_register(register, value)
+    board.machine.run_to_the_end()
+    assert [board.cpu.core.read_register(number) for number in (3, 4, 7)] == [1, 1, 2]
+    assert board.by_level(Probe.INST_RETIRED) == (0, 11)
+
+
+INVALIDATES_A_PAGE = """
+        mov     (%rdi), %eax            # 1     1
+        mov     %rcx, (%rdx)            # 1
+        call    *%rsi                   # 2     RET
+        mov     (%rdi), %ebx            # 1     1
+        invlpg  (%rdi)                  # 1
+        mov     (%rdi), %ebp            # 1     2
+        hlt                             # 1
+"""
+
+
+@pytest.mark.parametrize("core", ["ideal", "skylake"])
+def test_a_page_is_what_it_was_until_invlpg(core: str, tmp_path: Path) -> None:
+    pc = Pc.load(assemble("x86_64", INVALIDATES_A_PAGE, tmp_path), core)
+    data = PRESENT | WRITABLE
+    pages = {LOADED_AT: LOADED_AT, CALLED: CALLED, DATA: FIRST_DATA, PTES: PTES, OWN_DATA: OWN_DATA}
+    pc.start_64({address: frame | data for address, frame in pages.items()})
+    pc.write(CALLED, b"\xc3")
+    for frame, value in ((FIRST_DATA, 1), (SECOND_DATA, 2)):
+        pc.store(frame, value)
+    start = {RDI: DATA, RDX: PTES + (DATA >> 9), RCX: SECOND_DATA | data, RSI: CALLED, RSP: OWN_DATA + 0x800}
+    for register, value in start.items():
+        pc.cpu.core.write_register(register, value)
+    pc.run()
+    assert [pc.cpu.core.read_register(number) for number in (RAX, RBX, RBP)] == [1, 1, 2]
+    assert pc.by_level(Probe.INST_RETIRED) == (0, 8)

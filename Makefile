@@ -111,7 +111,7 @@ kernels: venv  ## Debian's kernels on the boards: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
 		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py \
 		tests/interop/test_perf_in_virtual_machines.py \
-		tests/conformance/test_perf_event.py
+		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py
 
 INPUTS := 20000
 

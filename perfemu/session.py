@@ -40,6 +40,7 @@ from perfcore.events.sysfs import TRACEFS
 from perfcore.events.within import Within, WithinAll
 from perfcore.perfdata.features import Features, JitFile
 from perfemu.activity_monitors import announce_to_programs
+from perfemu.bpf import install_bpf
 from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
 from perfemu.environment import search_path
@@ -201,6 +202,7 @@ class Session:
                 announce_to_programs(self.core, cpu)
         guests_probes = LateProbes(lambda: _definitions(kernel))
         install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes)))
+        install_bpf(kernel)
         self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)

@@ -73,6 +73,7 @@ ESTALE = 116
 EDQUOT = 122
 
 # Never seen by a guest: an interrupted call, to be tried again when the signal has been dealt with (linux/errno.h)
+ENOTSUPP = 524  # include/linux/errno.h: not for user space, where bpf(2) and others let it out
 ERESTARTSYS = 512  # ... unless a handler without SA_RESTART ran: EINTR
 ERESTARTNOHAND = 514  # ... unless any handler ran: EINTR
 

@@ -154,6 +154,11 @@ class TracepointEvent:
         return struct.Struct(layout)
 
     @property
+    def size(self) -> int:
+        """Bytes of the fixed part."""
+        return self._layout.size
+
+    @property
     def text(self) -> str:
         """The tracepoint's file `format`."""
         lines = [field.line(offset) for field, offset in zip((*_COMMON, *self.fields), self._offsets, strict=True)]

@@ -15,19 +15,17 @@ from perfcore.events.aux_use import AuxUse
 from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
 from perfcore.events.event_context import EventContext
-from perfcore.events.event_state import EventState
+from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
 from perfcore.events.pmu_driver import PmuDriver
+from perfcore.events.programs import Attached, drop_program
 from perfcore.events.ring_buffer import RingBuffer, Written
 from perfcore.events.sample_rate import SampleRate
 from perfcore.events.settings import Settings
 from perfcore.events.siblings import Siblings
 from perfcore.events.user_page import UserClock, UserPage
-
-POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
-POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone
 
 
 class PerfEvent:
@@ -74,6 +72,7 @@ class PerfEvent:
         self.on_sigtrap: Callable[[Cpu, int], None] | None = None  # ... SIGTRAP, with PERF_SAMPLE_ADDR; attr.sigtrap
         self.overflow_handler: Callable[[Cpu], None] | None = None  # of the kernel's own events, instead of output
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
+        self.attached: Attached | None = None if parent is None else parent.attached  # BPF program that is run for it
         self.destroy: Callable[[PerfEvent], None] | None = None  # what its driver has to do when it is gone
         self.rate = SampleRate(self)
         self._enabled_ns = 0
@@ -285,6 +284,7 @@ class PerfEvent:
 
     def destroyed(self) -> None:
         """It is gone, and on no CPU any more."""
+        drop_program(self)
         if self.destroy is not None:
             self.destroy(self)
             self.destroy = None
@@ -355,16 +355,16 @@ class PerfEvent:
     def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0, raw: bytes = b"") -> bool:
         """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
 
-        Only called for sampling events. `period` is the one that ended; `addr` is PERF_SAMPLE_ADDR, `raw`
-        PERF_SAMPLE_RAW.
+        Only of sampling events. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW.
         """
         stop = self.rate.matters and self.rate.account_interrupt(period, throttle)
+        if self.attached is not None and not self.attached.wants_overflow(cpu, self, period, addr):
+            return stop
         reason = POLL_IN
         if self.event_limit:
             self.event_limit -= 1
             if not self.event_limit:
-                stop = True
-                reason = POLL_HUP
+                stop, reason = True, POLL_HUP
         action = self.attr.aux_action
         if action & AuxAction.PAUSE:
             self.aux.pause_source(True)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
-from emulator.linux.errors import EBADF, EBUSY, EINVAL, ENODEV, ENOSPC, ENOTTY, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import E2BIG, EBADF, EBUSY, EINVAL, ENODEV, ENOSPC, ENOTTY, EOPNOTSUPP, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_ASYNC, O_RDWR, POLLERR, POLLHUP, POLLIN, POLLRDNORM, Caller, File
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE, Holder
@@ -26,10 +26,11 @@ from emulator.linux.signals.signal import (
 from perfcore.abi.ioctl import PERF_IOC_FLAG_GROUP, PerfIoctl
 from perfcore.events.copied_attr import copy_attr
 from perfcore.events.drivers.breakpoint import BreakpointDriver
-from perfcore.events.event import POLL_HUP, POLL_IN, PerfEvent
-from perfcore.events.event_state import EventState
+from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
 from perfcore.events.guest_buffer import AuxMapping, GuestBuffer
 from perfcore.events.kernel import Linux
+from perfcore.events.programs import MOST_PROGRAMS, ProgramFile, set_program
 from perfcore.events.subsystem import PerfEvents
 
 _NO_OUTPUT = (1 << 64) - 1  # the argument of PERF_EVENT_IOC_SET_OUTPUT for none: a long, where an int is no descriptor
@@ -76,7 +77,7 @@ class PerfEventFile(File):
             PerfIoctl.PAUSE_OUTPUT: lambda task, argument: self._pause(argument),
             PerfIoctl.SET_FILTER: self._set_filter,
             PerfIoctl.SET_BPF: self._set_program,
-            PerfIoctl.QUERY_BPF: lambda task, argument: self._query_programs(),
+            PerfIoctl.QUERY_BPF: self._query_programs,
             PerfIoctl.MODIFY_ATTRIBUTES: self._modify,
         }
         event.on_signal = self._signal
@@ -178,12 +179,26 @@ class PerfEventFile(File):
         return 0
 
     def _set_program(self, task: Caller, argument: int) -> int:
-        task.files.get(argument & 0xFFFF_FFFF)  # EBADF before all else
-        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no programs")
+        file = task.files.get(argument & 0xFFFF_FFFF)
+        if not isinstance(file, ProgramFile):
+            raise LinuxError(EINVAL, f"descriptor {argument & 0xFFFF_FFFF} is no BPF program's")
+        set_program(self.event, file.program)
+        return 0
 
-    def _query_programs(self) -> int:
-        """perf_event_query_prog_array: of tracepoints, to which none can be attached."""
-        raise LinuxError(EINVAL, f"{self.event.driver.name} events have no programs")
+    def _query_programs(self, task: Caller, argument: int) -> int:
+        """perf_event_query_prog_array(): struct perf_event_query_bpf: ids_len, prog_cnt, ids."""
+        programs = self.event.driver.programs(self.event)
+        if programs is None:
+            raise LinuxError(EINVAL, f"{self.event.driver.name} events are no tracepoints")
+        room = struct.unpack("<I", task.mm.read(argument, 4))[0]
+        if room > MOST_PROGRAMS:
+            raise LinuxError(E2BIG, f"ids_len {room}: a tracepoint has at most {MOST_PROGRAMS} programs")
+        ids = programs.ids
+        task.mm.write(argument + 4, struct.pack("<I", len(ids)))
+        task.mm.write(argument + 8, struct.pack(f"<{len(ids[:room])}I", *ids[:room]))
+        if room and room < len(ids):
+            raise LinuxError(ENOSPC, f"there are {len(ids)} programs")
+        return 0
 
     def _modify(self, task: Caller, argument: int) -> int:
         """perf_event_modify_attr(): Linux does it for breakpoints only, and for those that were inherited, too."""

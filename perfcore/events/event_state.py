@@ -15,3 +15,7 @@ class EventState(IntEnum):
     OFF = -1
     INACTIVE = 0
     ACTIVE = 1
+
+
+POLL_IN = 1  # siginfo si_code of SIGIO: a sample or a wakeup
+POLL_HUP = 6  # the event has disabled itself (IOC_REFRESH), or its task has gone

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Protocol, TypeVar
 
 from emulator.cpu import Cpu
+from perfcore.events.programs import ProgramArray
 
 Event = TypeVar("Event", contravariant=True)  # PerfEvent
 
@@ -76,6 +77,9 @@ class PmuDriver(Protocol[Event]):
 
     def set_filter(self, event: Event, text: str) -> None:
         """PERF_EVENT_IOC_SET_FILTER: `event` counts no more than what `text` says. LinuxError where that cannot be."""
+
+    def programs(self, event: Event) -> ProgramArray | None:
+        """The BPF programs of the tracepoint that `event` is; None: its own one is run when it overflows."""
 
     def event_mapped(self, event: Event) -> None:
         """A guest has mapped the event's page, and may read the counter by itself if the driver lets it."""

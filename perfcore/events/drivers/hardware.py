@@ -18,6 +18,7 @@ from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
 from pmu.event import Event
 from pmu.generic_events import HardwareId, cache_event
@@ -379,6 +380,9 @@ class HardwareDriver(ABC):
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         raise LinuxError(EINVAL, f"{self.name}: its events have no filters")
+
+    def programs(self, event: PerfEvent) -> ProgramArray | None:
+        return None
 
     # reading by user space
 

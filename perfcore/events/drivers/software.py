@@ -24,7 +24,7 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
     SoftwareId.ALIGNMENT_FAULTS: "neither kernel repairs unaligned accesses of 64-bit programs",
     SoftwareId.EMULATION_FAULTS: "the kernel emulates no instruction",
     SoftwareId.DUMMY: "counts nothing by definition",
-    SoftwareId.BPF_OUTPUT: "written by BPF programs, which are not modelled",
+    SoftwareId.BPF_OUTPUT: "written by BPF programs of the guest",
     SoftwareId.CGROUP_SWITCHES: "",
 }
 

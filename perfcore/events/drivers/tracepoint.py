@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EEXIST, EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
+from perfcore.abi.bpf import ProgType
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.kernel_tracepoints import CPU_FREQUENCY, SYS_ENTER, SYS_EXIT
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
@@ -29,6 +31,7 @@ from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.late_probes import DefinedEvent, LateProbes
 from perfcore.events.permission import check_tracepoint
+from perfcore.events.programs import ProgramArray
 from perfcore.events.tracepoint_filter import Filter, parse_filter
 
 
@@ -47,6 +50,8 @@ class TracepointDriver(CountedAsTold):
         self._tracepoints = kernel.tracepoints
         self._sources = dict(SOURCES)
         self._listeners: dict[int, Callable[..., None]] = {}
+        self._heard: set[int] = set()  # of what happens often
+        self._programs: dict[int, ProgramArray] = {}
         self._filters: WeakKeyDictionary[PerfEvent, Filter] = WeakKeyDictionary()
         for number, source in SOURCES.items():
             if not source.often:
@@ -77,8 +82,9 @@ class TracepointDriver(CountedAsTold):
         probe.close(event)
         if not probe.is_busy:  # its id may be another's later
             number = probe.described.id
-            for kept in (self._sources, self._listeners, self._active):
+            for kept in (self._sources, self._listeners, self._active, self._programs):
                 kept.pop(number, None)
+            self._heard.discard(number)
 
     def _described(self, number: int) -> TracepointEvent:
         probe = None if self.probes is None else self.probes.find(number)
@@ -87,20 +93,28 @@ class TracepointDriver(CountedAsTold):
     def add(self, event: PerfEvent, cpu: Cpu) -> None:
         start_software_period(event)
         number = event.attr.config
-        events = self._active.setdefault(number, [])
-        if not events:
-            listener = self._listener(number)
-            if self._sources[number].often:
-                self._sources[number].tracepoint(self._tracepoints).subscribe(listener)
-        events.append(event)
+        self._active.setdefault(number, []).append(event)
+        self._hear(number)
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True
         number = event.attr.config
-        events = self._active[number]
-        events.remove(event)
-        if not events and self._sources[number].often:
-            self._sources[number].tracepoint(self._tracepoints).unsubscribe(self._listeners[number])
+        self._active[number].remove(event)
+        self._hear(number)
+
+    def _hear(self, number: int) -> None:
+        """What happens often is heard while somebody counts it, or a program is run."""
+        listener = self._listener(number)
+        if not self._sources[number].often:
+            return
+        wanted = bool(self._active.get(number) or self._programs.get(number))
+        tracepoint = self._sources[number].tracepoint(self._tracepoints)
+        if wanted and number not in self._heard:
+            self._heard.add(number)
+            tracepoint.subscribe(listener)
+        elif not wanted and number in self._heard:
+            self._heard.remove(number)
+            tracepoint.unsubscribe(listener)
 
     def _listener(self, number: int) -> Callable[..., None]:
         listener = self._listeners.get(number)
@@ -115,12 +129,14 @@ class TracepointDriver(CountedAsTold):
 
     def _make_listener(self, number: int, source: Source) -> Callable[..., None]:
         def listen(*told: object) -> None:
-            events = self._active.get(number)
-            cpu = source.which_cpu(self._kernel, *told) if events else None
-            if not events or cpu is None:
+            events, programs = self._active.get(number), self._programs.get(number)
+            cpu = source.which_cpu(self._kernel, *told) if events or programs else None
+            if cpu is None:
                 return
             occurrence = None
-            for event in tuple(events):
+            if programs and not self._programs_want(programs, number, source, cpu, told):
+                return
+            for event in tuple(events or ()):
                 excluded = source.in_kernel and event.attr.exclude_kernel
                 if event.on_cpu is not cpu or excluded or event.hw.stopped:
                     continue
@@ -138,6 +154,25 @@ class TracepointDriver(CountedAsTold):
     def _occurrence(self, number: int, cpu: Cpu, told: tuple[Value, ...]) -> _Occurrence:
         described = self._described(number)
         return _Occurrence(described, cpu, self._kernel.current(cpu), told[: len(described.fields)])
+
+    def programs(self, event: PerfEvent) -> ProgramArray:
+        number = event.attr.config
+        found = self._programs.get(number)
+        if found is None:
+            self._listener(number)
+            wanted = ProgType.KPROBE if self._sources[number].is_probe else ProgType.TRACEPOINT
+            found = self._programs[number] = ProgramArray(wanted, self._described(number).size)
+            found.on_change = lambda: self._hear(number)
+        return found
+
+    def _programs_want(
+        self, programs: ProgramArray, number: int, source: Source, cpu: Cpu, told: tuple[Any, ...]
+    ) -> bool:
+        """Whatever the events are of, programs are run: perf_trace_run_bpf_submit(), __uprobe_perf_func()."""
+        if source.is_probe:
+            _, _, _, places, moment = told
+            return programs.on_probe(cpu, places[0], moment.register)
+        return programs.on_tracepoint(cpu, self._occurrence(number, cpu, source.told(*told)).raw)
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         """ftrace_profile_set_filter: once, and for those that are inherited from it, too."""

@@ -87,6 +87,7 @@ class Source(NamedTuple):
     told: Told
     often: bool = True
     in_kernel: bool = True
+    is_probe: bool = False  # which tells an address and registers, too
 
 
 def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
@@ -261,4 +262,5 @@ def source_of_probe(probe: DefinedEvent) -> Source:
         lambda linux, hit, cpu, task, places, moment: cpu,
         lambda hit, cpu, task, places, moment: hit.values(places, moment),
         in_kernel=probe.in_kernel,
+        is_probe=True,
     )

@@ -10,6 +10,7 @@ from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.programs import ProgramArray
 from pmu.event_source import EventSource
 
 
@@ -29,6 +30,9 @@ class WithoutCounters:
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         raise LinuxError(EINVAL, f"events of {event.driver.name} have no filters")
+
+    def programs(self, event: PerfEvent) -> ProgramArray | None:
+        return None
 
     def event_mapped(self, event: PerfEvent) -> None:
         """There is no counter to read."""

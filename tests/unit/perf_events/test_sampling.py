@@ -10,8 +10,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfContext, PerfType, ReadFormat, RecordType, SampleType, SoftwareId
 from perfcore.abi.records import Throttle, Unthrottle, decode_record
 from perfcore.abi.sample import HEADER, decode_sample
-from perfcore.events.event import POLL_HUP, POLL_IN
-from perfcore.events.event_state import EventState
+from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
 from perfcore.events.output import sampled_registers
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.settings import Settings

@@ -1,0 +1,1 @@
+"""What programs may call: rows, with what each does."""

@@ -1,0 +1,95 @@
+"""bpf(2)'s commands that attach programs. kernel/bpf/syscall.c"""
+
+from __future__ import annotations
+
+from emulator.linux.errors import EBADF, EINVAL, ENOENT, ENOSPC, ENOTSUPP, EOPNOTSUPP, EPERM, LinuxError
+from perfcore.abi.bpf import LAYOUTS, PERF_EVENT_ATTACH, Cmd, ProgType
+from perfcore.abi.constants import PerfType
+from perfcore.abi.syscall_tracepoints import tracepoints_by_id
+from perfcore.bpf.files import LinkFile, link_of, program_of
+from perfcore.bpf.links import Link, PerfEventLink, RawTracepointLink, raw_source
+from perfcore.bpf.request import CAP_SYS_ADMIN, Request
+from perfcore.bpf.subsystem import Bpf
+from perfcore.events.event_file import PerfEventFile
+
+_LONGEST_NAME = 127
+_FD_TYPE_RAW_TRACEPOINT, _FD_TYPE_TRACEPOINT = 0, 1  # enum bpf_task_fd_type
+_OBSERVING = (ProgType.PERF_EVENT, ProgType.KPROBE, ProgType.TRACEPOINT)
+
+
+def _install(bpf: Bpf, request: Request, link: Link) -> int:
+    bpf.links.add(link)
+    return request.task.files.install(LinkFile(link), cloexec=True)
+
+
+def raw_tracepoint_open(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.RAW_TRACEPOINT_OPEN])
+    program = program_of(request.task, attr["prog_fd"])
+    if program.type != ProgType.RAW_TRACEPOINT:
+        raise LinuxError(EINVAL, f"a program of type {program.type.name} is not for raw tracepoints")
+    name = request.task.mm.read_string(attr["name"], _LONGEST_NAME).decode("utf-8", "replace")
+    told = raw_source(bpf.raw_tracepoints, name)
+    return _install(
+        bpf,
+        request,
+        RawTracepointLink(program, bpf.links.remove, name, bpf.kernel.tracepoints, told, attr["cookie"]),
+    )
+
+
+def link_create(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.LINK_CREATE])
+    program = program_of(request.task, attr["prog_fd"])
+    if attr["attach_type"] != PERF_EVENT_ATTACH or program.type not in _OBSERVING:
+        what = f"attach_type {attr['attach_type']}, a program of type {program.type.name}"
+        raise LinuxError(EINVAL, f"{what}: programs are linked to perf events here (BPF_PERF_EVENT)")
+    if attr["flags"]:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    file = request.task.files.get(attr["target_fd"])
+    if not isinstance(file, PerfEventFile):
+        raise LinuxError(EBADF, f"descriptor {attr['target_fd']} is no perf event's")
+    return _install(bpf, request, PerfEventLink(program, bpf.links.remove, file, attr["bpf_cookie"]))
+
+
+def link_detach(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.LINK_DETACH])
+    link = link_of(request.task, attr["link_fd"])
+    raise LinuxError(EOPNOTSUPP, f"link {link.id}: links of events and tracepoints end when they are closed")
+
+
+def task_fd_query(bpf: Bpf, request: Request) -> int:
+    """What program a descriptor of a process is attached by."""
+    attr = request.fields(LAYOUTS[Cmd.TASK_FD_QUERY])
+    if not request.task.credentials.has(CAP_SYS_ADMIN):
+        raise LinuxError(EPERM, "other processes' descriptors are asked for with CAP_SYS_ADMIN")
+    if attr["flags"]:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    task = request.task.kernel.tasks.get(attr["pid"])
+    if task is None:
+        raise LinuxError(ENOENT, f"there is no task {attr['pid']}")
+    file = task.files.get(attr["fd"])
+    if isinstance(file, LinkFile) and isinstance(file.thing, RawTracepointLink):
+        return _answer_query(request, file.thing.program.id, _FD_TYPE_RAW_TRACEPOINT, file.thing.name)
+    if isinstance(file, PerfEventFile):
+        described = tracepoints_by_id(bpf.kernel.architecture.isa).get(file.event.attr.config)
+        if file.event.attr.type != PerfType.TRACEPOINT or described is None:
+            raise LinuxError(EOPNOTSUPP, "the event is no tracepoint")
+        if file.event.attached is None:
+            raise LinuxError(ENOENT, "the event has no program")
+        return _answer_query(request, file.event.attached.program.id, _FD_TYPE_TRACEPOINT, described.name)
+    raise LinuxError(ENOTSUPP, "the descriptor has nothing to do with programs")
+
+
+def _answer_query(request: Request, program: int, kind: int, name: str) -> int:
+    attr = request.fields(LAYOUTS[Cmd.TASK_FD_QUERY])
+    text, room = name.encode(), attr["buf_len"]
+    request.write_back(attr, "buf_len", len(text))
+    if attr["buf"] and room:
+        whole = room > len(text)
+        request.task.mm.write(attr["buf"], (text if whole else text[: room - 1]) + b"\0")
+        if not whole:
+            raise LinuxError(ENOSPC, f"the name has {len(text)} characters")
+    request.write_back(attr, "prog_id", program)
+    request.write_back(attr, "fd_type", kind)
+    request.write_back(attr, "probe_offset", 0, "Q")
+    request.write_back(attr, "probe_addr", 0, "Q")
+    return 0

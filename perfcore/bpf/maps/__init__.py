@@ -1,0 +1,1 @@
+"""Maps, a kind a class: where BPF programs and processes meet."""

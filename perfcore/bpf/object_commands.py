@@ -1,0 +1,254 @@
+"""bpf(2)'s commands for objects of any kind: their numbers, what is known of them, their types. kernel/bpf/syscall.c"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from emulator.linux.errors import E2BIG, EACCES, EINVAL, ENOSPC, ENOTSUPP, EPERM, LinuxError
+from emulator.linux.fs.file import File
+from emulator.linux.fs.paths import PATH_MAX
+from perfcore.abi.bpf import LAYOUTS, Cmd, ProgType, packed
+from perfcore.bpf.btf import Btf
+from perfcore.bpf.files import BtfFile, LinkFile, MapFile, file_flags, program_of
+from perfcore.bpf.instructions import encode
+from perfcore.bpf.links import Link, PerfEventLink, RawTracepointLink
+from perfcore.bpf.loading import install_program
+from perfcore.bpf.maps.map import Map
+from perfcore.bpf.objects import Registry
+from perfcore.bpf.program import Program
+from perfcore.bpf.request import CAP_BPF, CAP_SYS_ADMIN, Request
+from perfcore.bpf.subsystem import Bpf
+from perfcore.events.programs import ProgramFile
+
+_MOST_ARGUMENTS_BYTES = 12 * 8  # of a raw tracepoint
+_RUN_ON_CPU = 1
+_PAGE = 4096
+
+# ---- types
+
+
+def btf_load(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.BTF_LOAD])
+    if attr["btf_flags"] or attr["btf_token_fd"]:
+        raise LinuxError(EINVAL, f"btf_flags {attr['btf_flags']:#x}")
+    if not request.may(CAP_BPF):
+        raise LinuxError(EPERM, "BTF is loaded with CAP_BPF")
+    if attr["btf_size"] > 16 << 20:
+        raise LinuxError(E2BIG, f"BTF of {attr['btf_size']} bytes")
+    btf = Btf(request.task.mm.read(attr["btf"], attr["btf_size"]))
+    bpf.types.add(btf)
+    return request.task.files.install(BtfFile(btf), cloexec=True)
+
+
+# ---- numbers
+
+
+def _next_id(registry: Registry[Any], request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.MAP_GET_NEXT_ID])
+    if attr["start_id"] >= 1 << 31:
+        raise LinuxError(EINVAL, f"start_id {attr['start_id']:#x}")
+    _check_administrator(request)
+    request.write_back(attr, "next_id", registry.after(attr["start_id"]))
+    return 0
+
+
+def _check_administrator(request: Request) -> None:
+    if not request.task.credentials.has(CAP_SYS_ADMIN):
+        raise LinuxError(EPERM, "objects are looked for by their numbers with CAP_SYS_ADMIN")
+
+
+def map_get_next_id(bpf: Bpf, request: Request) -> int:
+    return _next_id(bpf.maps, request)
+
+
+def prog_get_next_id(bpf: Bpf, request: Request) -> int:
+    return _next_id(bpf.programs, request)
+
+
+def btf_get_next_id(bpf: Bpf, request: Request) -> int:
+    return _next_id(bpf.types, request)
+
+
+def link_get_next_id(bpf: Bpf, request: Request) -> int:
+    return _next_id(bpf.links, request)
+
+
+def prog_get_fd_by_id(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.PROG_GET_FD_BY_ID])
+    _check_administrator(request)
+    return install_program(request, bpf.programs.get(attr["id"]))
+
+
+def map_get_fd_by_id(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.MAP_GET_FD_BY_ID])
+    _check_administrator(request)
+    flags = file_flags(attr["open_flags"])
+    return request.task.files.install(MapFile(bpf.maps.get(attr["id"]), flags), cloexec=True)
+
+
+def btf_get_fd_by_id(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.BTF_GET_FD_BY_ID])
+    _check_administrator(request)
+    return request.task.files.install(BtfFile(bpf.types.get(attr["id"])), cloexec=True)
+
+
+def link_get_fd_by_id(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.LINK_GET_FD_BY_ID])
+    _check_administrator(request)
+    return request.task.files.install(LinkFile(bpf.links.get(attr["id"])), cloexec=True)
+
+
+# ---- what is known of one
+
+
+def obj_get_info_by_fd(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.OBJ_GET_INFO_BY_FD])
+    file = request.task.files.get(attr["bpf_fd"])
+    tell = next((tell for kind, tell in _INFORMATION.items() if isinstance(file, kind)), None)
+    if tell is None:
+        raise LinuxError(EINVAL, f"descriptor {attr['bpf_fd']} is of no BPF object")
+    asked = request.task.mm.read(attr["info"], min(attr["info_len"], _PAGE))
+    if attr["info_len"] > _PAGE:
+        raise LinuxError(E2BIG, f"a structure of {attr['info_len']} bytes")
+    data = tell(request, file, asked)
+    if any(asked[len(data) :]):
+        raise LinuxError(E2BIG, f"the structure has {len(data)} bytes; something is set behind them")
+    request.task.mm.write(attr["info"], data[: attr["info_len"]])
+    request.write_back(attr, "info_len", min(len(data), attr["info_len"]))
+    return 0
+
+
+def _number(asked: bytes, offset: int, code: str = "I") -> int:
+    """What the caller has set in the structure; 0 where it is shorter."""
+    value: int = struct.unpack_from("<" + code, asked.ljust(_PAGE, b"\0"), offset)[0]
+    return value
+
+
+def _map_info(request: Request, file: File, asked: bytes) -> bytes:
+    """struct bpf_map_info"""
+    assert isinstance(file, MapFile), "the table says so"
+    map: Map = file.thing
+    wanted = map.request
+    fields = (int(wanted.type), map.id, wanted.key_size, wanted.value_size, wanted.max_entries, int(wanted.flags))
+    return packed((
+        *(("I", field) for field in fields), ("16s", wanted.name), ("I", 0), ("I", 0), ("Q", 0), ("Q", 0),
+        ("I", map.btf_id), ("I", map.btf_key_type_id), ("I", map.btf_value_type_id), ("I", 0), ("Q", 0),
+    ))  # fmt: skip
+
+
+def _program_info(request: Request, file: File, asked: bytes) -> bytes:
+    """struct bpf_prog_info: nothing has been compiled that had addresses (jited_*)."""
+    assert isinstance(file, ProgramFile), "the table says so"
+    assert isinstance(file.program, Program), "there is one kind of program"
+    program = file.program
+    loaded = program.loaded
+    instructions = encode(loaded.instructions)
+    room, at = _number(asked, 20), _number(asked, 32, "Q")
+    if room and at:
+        request.task.mm.write(at, instructions[:room])
+    map_room, map_at = _number(asked, 52), _number(asked, 56, "Q")
+    if map_room and map_at:
+        ids = [map.id for map in program.maps][:map_room]
+        request.task.mm.write(map_at, struct.pack(f"<{len(ids)}I", *ids))
+    return packed((
+        ("I", int(program.type)), ("I", program.id), ("8s", program.tag), ("I", 0), ("I", len(instructions)),
+        ("Q", 0), ("Q", at), ("Q", loaded.load_time_ns), ("I", loaded.uid), ("I", len(program.maps)), ("Q", map_at),
+        ("16s", loaded.name), ("I", 0), ("I", int(loaded.gpl)), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0),
+        ("Q", 0), ("I", loaded.btf_id), ("I", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0),
+        ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("Q", 0), ("Q", program.misses), ("I", loaded.verified_insns),
+        ("I", 0), ("I", 0),
+    ))  # fmt: skip
+
+
+def _btf_info(request: Request, file: File, asked: bytes) -> bytes:
+    """struct bpf_btf_info"""
+    assert isinstance(file, BtfFile), "the table says so"
+    btf: Btf = file.thing
+    at, room = _number(asked, 0, "Q"), _number(asked, 8)
+    request.task.mm.write(at, btf.data[:room])
+    return packed((
+        ("Q", at), ("I", len(btf.data)), ("I", btf.id), ("Q", _number(asked, 16, "Q")), ("I", 0), ("I", 0),
+    ))  # fmt: skip
+
+
+def _link_info(request: Request, file: File, asked: bytes) -> bytes:
+    """struct bpf_link_info, of 6.12's size"""
+    assert isinstance(file, LinkFile), "the table says so"
+    link: Link = file.thing
+    head = struct.pack("<4I", link.type, link.id, link.program.id, 0)
+    rest = _number(asked, 16, "Q"), _number(asked, 24)
+    if isinstance(link, RawTracepointLink):
+        name = link.name.encode() + b"\0"
+        at, room = rest
+        if bool(at) != bool(room):
+            raise LinuxError(EINVAL, "tp_name and tp_name_len go together")
+        if at:
+            request.task.mm.write(at, name[:room] if room >= len(name) else name[: room - 1] + b"\0")
+            if room < len(name):
+                raise LinuxError(ENOSPC, f"the name has {len(name)} bytes")
+        return head + struct.pack("<QII", at, len(name), 0).ljust(48, b"\0")
+    assert isinstance(link, PerfEventLink), "there are two kinds of links"
+    return head + struct.pack("<II", link.event_type, 0).ljust(48, b"\0")
+
+
+_INFORMATION: dict[type[File], Callable[[Request, File, bytes], bytes]] = {
+    MapFile: _map_info,
+    ProgramFile: _program_info,
+    BtfFile: _btf_info,
+    LinkFile: _link_info,
+}
+
+# ---- programs
+
+
+def prog_bind_map(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.PROG_BIND_MAP])
+    if attr["flags"]:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    program = program_of(request.task, attr["prog_fd"])
+    file = request.task.files.get(attr["map_fd"])
+    if not isinstance(file, MapFile):
+        raise LinuxError(EINVAL, f"descriptor {attr['map_fd']} is no BPF map's")
+    program.bind(file.thing)
+    return 0
+
+
+def prog_test_run(bpf: Bpf, request: Request) -> int:
+    """Of raw tracepoints' programs, which are given their arguments: bpf_prog_test_run_raw_tp()."""
+    attr = request.fields(LAYOUTS[Cmd.PROG_TEST_RUN])
+    for length, address in (("ctx_size_in", "ctx_in"), ("ctx_size_out", "ctx_out")):
+        if bool(attr[length]) != bool(attr[address]):
+            raise LinuxError(EINVAL, f"{length} and {address} go together")
+    program = program_of(request.task, attr["prog_fd"])
+    if program.type != ProgType.RAW_TRACEPOINT:
+        raise LinuxError(ENOTSUPP, f"a program of type {program.type.name} is not run so")
+    unused = ("data_in", "data_out", "ctx_out", "duration", "repeat", "batch_size")
+    size = attr["ctx_size_in"]
+    if any(attr[field] for field in unused) or not program.last_context_byte <= size <= _MOST_ARGUMENTS_BYTES:
+        raise LinuxError(EINVAL, f"{', '.join(unused)} are 0, and ctx_in has what the program reads")
+    if attr["flags"] & ~_RUN_ON_CPU or (attr["cpu"] and not attr["flags"]):
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}, cpu {attr['cpu']}")
+    context = request.task.mm.read(attr["ctx_in"], size) if size else b""
+    cpu = bpf.kernel.executing_cpu
+    if attr["flags"] and attr["cpu"] != cpu.number:
+        raise LinuxError(EINVAL, f"cpu {attr['cpu']}: a program is run on the CPU of the call, {cpu.number}")
+    request.write_back(attr, "retval", bpf.run(program, context, cpu))
+    return 0
+
+
+# ---- names: there is no file system of objects (bpffs)
+
+
+def obj_pin(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.OBJ_PIN])
+    request.task.files.get(attr["bpf_fd"])
+    request.task.mm.read_string(attr["pathname"], PATH_MAX)
+    raise LinuxError(EPERM, "objects are pinned in a bpf file system, and none is mounted")
+
+
+def obj_get(bpf: Bpf, request: Request) -> int:
+    attr = request.fields(LAYOUTS[Cmd.OBJ_GET])
+    path = request.task.mm.read_string(attr["pathname"], PATH_MAX)
+    raise LinuxError(EACCES, f"{path!r}: objects have names in a bpf file system, and none is mounted")

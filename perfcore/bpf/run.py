@@ -1,0 +1,124 @@
+"""Run: one execution of a program: its stack, its budget, and what its helpers ask of the machine."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from emulator.cpu import Cpu
+from emulator.linux.errors import LinuxError
+from emulator.linux.process.task import Task
+from emulator.linux.signals.signal import SignalInfo
+from perfcore.bpf.instructions import FRAMES, MASK64, STACK_BYTES
+from perfcore.bpf.maps.map import Map
+from perfcore.bpf.maps.ringbuf import RingbufMap
+from perfcore.bpf.memory import KernelMemory
+from perfcore.events.event import PerfEvent
+from perfcore.events.kernel import Linux
+
+BUDGET = 2_000_000  # instructions of one run; Linux has no such end, and its machine stands still meanwhile
+_OFFSET = (1 << 32) - 1
+Views = Mapping[int, memoryview]
+
+
+def _loader(code: str) -> Callable[[Views, int], int]:
+    unpack = struct.Struct("<" + code).unpack_from
+
+    def load(views: Views, address: int) -> int:
+        value: int = unpack(views[address >> 32], address & _OFFSET)[0]
+        return value
+
+    return load
+
+
+def _storer(code: str) -> Callable[[Views, int, int], None]:
+    pack = struct.Struct("<" + code).pack_into
+
+    def store(views: Views, address: int, value: int) -> None:
+        pack(views[address >> 32], address & _OFFSET, value)
+
+    return store
+
+
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+LOADS = {size: _loader(code) for size, code in _CODES.items()}
+STORES = {size: _storer(code) for size, code in _CODES.items()}
+
+
+class Exhausted(Exception):
+    """The run has come to the end of its budget."""
+
+
+class Services(Protocol):
+    """What helpers need that is not of one run."""
+
+    @property
+    def kernel(self) -> Linux: ...
+    @property
+    def memory(self) -> KernelMemory: ...
+
+    def map_at(self, address: int) -> Map: ...
+    def random_u32(self) -> int: ...
+    def print(self, cpu: Cpu, task: Task | None, text: bytes) -> None: ...
+    def signal_task(self, task: Task, info: SignalInfo) -> None: ...
+    def signal_process(self, task: Task, info: SignalInfo) -> None: ...
+
+
+class Run:
+    """While a program runs. `occasion` is what it runs for."""
+
+    def __init__(
+        self,
+        services: Services,
+        functions: Mapping[int, Callable[..., int]],
+        stack: int,
+        cpu: Cpu,
+        task: Task | None,
+        *,
+        event: PerfEvent | None = None,
+        cookie: int = 0,
+        probed: int = 0,
+    ) -> None:
+        self.services = services
+        self.functions = functions
+        self.memory = services.memory
+        self.views = services.memory.views
+        self.cpu = cpu
+        self.task = task
+        self.event = event  # that has overflowed
+        self.cookie = cookie
+        self.probed = probed  # the address of the probed instruction
+        self.reserved: dict[int, RingbufMap] = {}  # records that are not given back yet
+        self._stack = stack
+        self._frames = 0
+        self._budget = BUDGET
+
+    def enter(self, instructions: int) -> int:
+        """A function of the program begins: its frame pointer."""
+        self.spend(instructions)
+        self._frames += 1
+        assert self._frames <= FRAMES, "the verifier knows how deep calls go"
+        return self._stack + STACK_BYTES * (FRAMES - self._frames + 1)
+
+    def leave(self) -> None:
+        self._frames -= 1
+
+    def discard_reserved(self) -> None:
+        """What a run that was ended has not given back."""
+        for address, ringbuf in self.reserved.items():
+            ringbuf.commit(address, 0, discard=True)
+        self.reserved.clear()
+
+    def spend(self, instructions: int) -> None:
+        self._budget -= instructions
+        if self._budget < 0:
+            raise Exhausted
+
+
+def call_helper(function: Callable[..., int], run: Run, *arguments: int) -> int:
+    """What a helper returns, in 64 bits; an error as minus its number."""
+    try:
+        return function(run, *arguments) & MASK64
+    except LinuxError as error:
+        return -error.code & MASK64

@@ -1,0 +1,1 @@
+"""The verifier: whether a program can be run at all."""

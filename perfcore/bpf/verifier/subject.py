@@ -1,0 +1,31 @@
+"""Subject: a program that is to be verified, and what is known of it before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perfcore.bpf.instructions import Instruction
+from perfcore.bpf.log import Log
+from perfcore.bpf.program_kind import ProgramKind
+from perfcore.bpf.verifier.state import Reg
+
+
+@dataclass(slots=True)
+class Subject:
+    """`immediates`: what 64-bit immediates load that are more than numbers, by instruction."""
+
+    kind: ProgramKind
+    instructions: Sequence[Instruction]
+    gpl: bool
+    log: Log
+    immediates: Mapping[int, Reg] = field(default_factory=dict)
+    last_context_byte: int = 0  # max_ctx_offset: of what it reads of its context
+    last_id: int = 0
+
+    def new_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def reads_context(self, end: int) -> None:
+        self.last_context_byte = max(self.last_context_byte, end)

@@ -1,0 +1,51 @@
+"""bpf(2) for a machine's guests. What answers it is imported when the first of them asks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from emulator.linux.fs.file import Caller, File
+from emulator.linux.kernel import Kernel
+from emulator.linux.process.task import Task
+from emulator.linux.syscalls.table import Address, Support, Syscall, UInt
+
+if TYPE_CHECKING:
+    from perfcore.bpf.syscall import BpfCalls
+
+_NOTE = "maps, BTF, programs that observe (KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT), links; see docs/bpf.md"
+_TRACE_PIPES = ("/sys/kernel/tracing/trace_pipe", "/sys/kernel/debug/tracing/trace_pipe")
+_SYSCTLS = {  # of /proc/sys/kernel: nobody without CAP_BPF makes maps and programs, and that is not changed
+    "unprivileged_bpf_disabled": "2\n",
+    "bpf_stats_enabled": "0\n",
+}
+
+
+class LateBpf:
+    """The system call and its files."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    @cached_property
+    def _calls(self) -> BpfCalls:
+        from perfcore.bpf.syscall import BpfCalls
+
+        return BpfCalls(self._kernel)
+
+    def bpf(self, task: Task, cmd: int, uattr: Address, size: UInt) -> int:
+        """bpf(2)"""
+        return self._calls.call(task, cmd, uattr, size)
+
+    def open_trace_pipe(self, task: Caller, flags: int) -> File:
+        return self._calls.open_trace_pipe(flags)
+
+
+def install_bpf(kernel: Kernel) -> None:
+    """Give the guests of `kernel` bpf(2)."""
+    late = LateBpf(kernel)
+    kernel.syscalls.install(Syscall("bpf", late.bpf, 280, 321, Support.PARTIAL, _NOTE))
+    for path in _TRACE_PIPES:
+        kernel.register_files(path, late.open_trace_pipe)
+    for name, text in _SYSCTLS.items():
+        kernel.file_tree.register_text(f"/proc/sys/kernel/{name}", text)

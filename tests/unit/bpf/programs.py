@@ -1,0 +1,75 @@
+"""BPF programs without a guest: verified, compiled and run by a kernel of which they see nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+from emulator._native import PhysicalMemory
+from perfcore.abi.bpf import MapFlag, MapType, ProgType
+from perfcore.bpf.compiler import compile_program
+from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, Instruction
+from perfcore.bpf.log import Log
+from perfcore.bpf.maps.kinds import MAP_KINDS
+from perfcore.bpf.maps.map import Map, MapRequest
+from perfcore.bpf.program import Loaded, Program
+from perfcore.bpf.subsystem import Bpf
+from perfcore.bpf.verifier.state import Kind, Reg
+from perfcore.bpf.verifier.subject import Subject
+from perfcore.bpf.verifier.verifier import verify
+
+LOG_BYTES = 1 << 20
+
+
+@dataclass
+class Workbench:
+    """A `Bpf` and what it has said."""
+
+    isa: str = "x86_64"
+    said: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        cpu = SimpleNamespace(number=0)
+        self.cpu: Any = cpu
+        kernel = SimpleNamespace(
+            memory=PhysicalMemory(64 << 20),
+            cpus=[cpu],
+            executing_cpu=cpu,
+            architecture=SimpleNamespace(isa=self.isa),
+            current=lambda cpu: None,
+            clock=SimpleNamespace(monotonic_ns=lambda: 5000),
+            name_once=self.said.append,
+        )
+        self.bpf = Bpf(cast(Any, kernel))
+        self.log = Log(1, LOG_BYTES, 1)
+
+    def map(self, type: MapType, key: int, value: int, entries: int, flags: int = 0) -> Map:
+        made = MAP_KINDS[type](MapRequest(type, key, value, entries, MapFlag(flags)), self.bpf)
+        self.bpf.maps.add(made)
+        return made
+
+    def load(
+        self, instructions: Sequence[Instruction], maps: Sequence[Map] = (), type: ProgType = ProgType.RAW_TRACEPOINT
+    ) -> Program:
+        """`maps`: by the descriptors that the instructions have. Raises Refusal."""
+        self.log = Log(1, LOG_BYTES, 1)
+        subject = Subject(self.bpf.kinds[type], instructions, True, self.log)
+        named = {
+            pc: maps[each.imm]
+            for pc, each in enumerate(instructions)
+            if each.opcode == LOAD_IMM64 and each.src == PSEUDO_MAP_FD
+        }
+        subject.immediates = {pc: Reg(Kind.MAP_PTR, map=map) for pc, map in named.items()}
+        entries = verify(subject).entries
+        constants = {pc: self.bpf.address_of(map) for pc, map in named.items()}
+        functions = compile_program(instructions, entries, constants)
+        return Program(self.bpf, Loaded(type, b"it", instructions, functions, tuple(maps), True, 0, 0, 0, 0, 0))
+
+    def run(self, program: Program, context: bytes = b"") -> int:
+        return self.bpf.run(program, context, self.cpu)
+
+
+def insn(opcode: int, dst: int = 0, src: int = 0, offset: int = 0, imm: int = 0) -> Instruction:
+    return Instruction(opcode, dst, src, offset, imm)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfcore.bpf.syscall import BpfCalls
 
 _NOTE = "maps, BTF, programs that observe (KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT), links; see docs/bpf.md"
-_TRACE_PIPES = ("/sys/kernel/tracing/trace_pipe", "/sys/kernel/debug/tracing/trace_pipe")
+_TRACE_PIPE = "/sys/kernel/tracing/trace_pipe"
 _SYSCTLS = {  # of /proc/sys/kernel: nobody without CAP_BPF makes maps and programs, and that is not changed
     "unprivileged_bpf_disabled": "2\n",
     "bpf_stats_enabled": "0\n",
@@ -45,7 +45,6 @@ def install_bpf(kernel: Kernel) -> None:
     """Give the guests of `kernel` bpf(2)."""
     late = LateBpf(kernel)
     kernel.syscalls.install(Syscall("bpf", late.bpf, 280, 321, Support.PARTIAL, _NOTE))
-    for path in _TRACE_PIPES:
-        kernel.register_files(path, late.open_trace_pipe)
+    kernel.register_files(_TRACE_PIPE, late.open_trace_pipe)
     for name, text in _SYSCTLS.items():
         kernel.file_tree.register_text(f"/proc/sys/kernel/{name}", text)

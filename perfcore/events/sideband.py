@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
+from emulator.linux.fs.attributes import device_number
 from emulator.linux.mm.mapping import MAP_PRIVATE, MAP_SHARED, MAP_TYPE, PROT_EXEC, Mapping
+from emulator.linux.proc.namespaces import FIRST_NAMESPACES, NSFS_DEVICE
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
@@ -22,17 +24,8 @@ from perfcore.events.event_state import EventState
 ANONYMOUS = "//anon"
 COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no file: its offset is its address (vm_pgoff)
 
-NSFS_DEVICE = 4
-FIRST_NAMESPACES = {  # their inodes: include/linux/proc_ns.h, and the first two that the kernel gives by itself
-    "net": 0xF000_0000,
-    "uts": 0xEFFF_FFFE,
-    "ipc": 0xEFFF_FFFF,
-    "pid": 0xEFFF_FFFC,
-    "user": 0xEFFF_FFFD,
-    "mnt": 0xF000_0001,
-    "cgroup": 0xEFFF_FFFB,
-}
-_LINKS = b"".join(struct.pack("<QQ", NSFS_DEVICE, inode) for inode in FIRST_NAMESPACES.values())
+_TOLD = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # in the order of uapi/linux/perf_event.h
+_LINKS = b"".join(struct.pack("<QQ", device_number(*NSFS_DEVICE), FIRST_NAMESPACES[name]) for name in _TOLD)
 
 EventsOf = Callable[[Task], Iterable[PerfEvent]]
 
@@ -67,7 +60,7 @@ class Sideband:
         for event in self._listeners(parent, wants_tasks):
             self._write(event, Fork(child.pid, parent.pid, child.tid, parent.tid, event.now_ns()), 0, parent.cpu)
         for event in self._listeners(parent, lambda attr: attr.namespaces):
-            record = Namespaces(child.pid, child.tid, len(FIRST_NAMESPACES), _LINKS)
+            record = Namespaces(child.pid, child.tid, len(_TOLD), _LINKS)
             self._write(event, record, 0, parent.cpu)
 
     def exit(self, task: Task) -> None:

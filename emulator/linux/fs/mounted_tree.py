@@ -113,7 +113,9 @@ class MountedTree:
             self.root = empty_root(self.superblock)
         self.proc = VirtualDirectory(proc_volume(self.superblock))
         self.sys = VirtualDirectory(sys_volume(self.superblock))
-        self.sys.add("kernel/tracing", VirtualDirectory(trace_volume(self.superblock)))
+        traces = VirtualDirectory(trace_volume(self.superblock))
+        self.sys.add("kernel/tracing", traces)
+        self.sys.add("kernel/debug/tracing", traces)  # where debugfs has it, too
         self.dev = VirtualDirectory(dev_volume(self.superblock))
         devices.fill(self.dev, self.dev.volume, random)
         self.memory = replace(self.superblock, device=MEMORY_DEVICE, statistics=MEMORY_STATISTICS)

@@ -13,6 +13,7 @@ from emulator.linux.fs.nodes import Node
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry, MagicLink
 from emulator.linux.fs.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
+from emulator.linux.proc.namespaces import namespaces
 from emulator.linux.proc.process_memory import MemoryFile, read_memory, read_pagemap, write_memory
 from emulator.linux.proc.process_texts import PROCESS_LINKS, PROCESS_TEXTS
 from emulator.linux.process.task import Process, Task
@@ -138,6 +139,7 @@ def _process_directory(volume: Volume, task: Task, *, with_tasks: bool) -> Virtu
     directory.add("pagemap", MemoryFile(volume, task, read_pagemap, None, 0o400))
     directory.add("fd", DescriptorDirectory(volume, task))
     directory.add("fdinfo", DescriptorInfoDirectory(volume, task))
+    directory.add("ns", namespaces(volume))
     if with_tasks:
         directory.add("task", ThreadsDirectory(volume, task.process))
     return directory

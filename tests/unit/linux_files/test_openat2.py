@@ -69,9 +69,9 @@ def host_openat2(directory: str, path: str, resolve: int) -> bytes | int:
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         how = struct.pack("<QQQ", os.O_RDONLY, 0, resolve)
-        descriptor = libc.syscall(OPENAT2, opened, os.fsencode(path), how, len(how))
-        if descriptor < 0:
-            return -ctypes.get_errno()
+        while (descriptor := libc.syscall(OPENAT2, opened, os.fsencode(path), how, len(how))) < 0:
+            if ctypes.get_errno() != errno.EAGAIN:  # what a rename anywhere on the host makes of ".."
+                return -ctypes.get_errno()
         with open(descriptor, "rb") as file:
             return file.read()
     finally:

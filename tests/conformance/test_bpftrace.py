@@ -1,0 +1,61 @@
+"""Debian's bpftrace as a guest, 0.17 and 0.23: a profile, probes of a program and of the kernel, BEGIN and END."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import require
+from c_programs import build
+from debian import TRIXIE
+from end_to_end.command import ENVIRONMENT, PERFEMU
+
+WORK = """
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((noinline)) void busy(long turns) { for (volatile long turn = 0; turn < turns; turn++) continue; }
+int main(void) {
+    for (int turn = 0; turn < 3; turn++) {
+        close(open("/etc/debian_version", O_RDONLY));
+        busy(1000000);
+    }
+}
+"""
+SCRIPT = """
+BEGIN { @begun = 1; }
+profile:hz:999 /pid == cpid/ { @samples[ustack(1)] = count(); }
+kprobe:do_sys_openat2 /pid == cpid/ { printf("opens %s\\n", str(uptr(arg1))); }
+uprobe:/w/work:busy { @turns = sum(arg0); }
+uretprobe:/w/work:busy { @returns = count(); }
+END { printf("ended\\n"); }
+"""
+TIMEOUT_S = 120
+
+
+@pytest.mark.parametrize("release", ["", TRIXIE], ids=["0.17", "0.23"])
+def test_a_program_is_traced(release: str, tmp_path: Path) -> None:
+    """busy() is called three times with a million, and has over 4 instructions a turn: 12 ms of `ideal`'s 1 GHz."""
+    tree = require.debian_tree("amd64", "bpftrace", release=release)
+    source = tmp_path / "work.c"
+    source.write_text(WORK, encoding="utf-8")
+    build(source, "x86_64", tmp_path / "work", "-O1")
+    binds = ["--bind", f"{tree}:/", "--bind", f"{tmp_path}:/w"]
+    command = [PERFEMU, "run", "--core", "ideal", *binds, "--", "/usr/bin/bpftrace", "-c", "/w/work", "-e", SCRIPT]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines.count("opens /etc/debian_version") == 3
+    assert "ended" in lines
+    assert "@begun: 1" in lines
+    assert "@turns: 3000000" in lines
+    assert "@returns: 3" in lines
+    assert sum(int(line.partition("]: ")[2]) for line in lines if line.startswith("]: ")) >= 11

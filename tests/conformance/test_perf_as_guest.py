@@ -88,7 +88,7 @@ def test_its_report_says_that_count(debian: Debian, tmp_path: Path) -> None:
 def test_the_hosts_perf_reads_what_it_records(debian: Debian, tmp_path: Path) -> None:
     """Samples with callchains: the same ones in the same order as in a file of perfemu record."""
     program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")
-    recording = ("-g", "-e", "instructions:u", "-c", str(PERIOD))
+    recording = ("--call-graph", "fp", "-e", "instructions:u", "-c", str(PERIOD))
     debian.perfemu("run", "--", "perf", "record", *recording, "-o", "theirs", program, says="perf record: Captured and")
     debian.perfemu("record", *recording, "-o", "ours", "--", program)
     perf = RealPerf(tmp_path)

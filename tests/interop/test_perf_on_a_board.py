@@ -28,7 +28,7 @@ BEGIN, END = "-- begin --", "-- end --"
 # Each program's counts behind its name, then the recording.
 COUNT = f"perf stat -x, -o /tmp/s -e {','.join(EVENTS)}"
 SCRIPT = (
-    "dmesg | grep perfevents\n"
+    "dmesg | sed -n 's/.*] \\(.*perfevents\\)/\\1/p'\n"
     + "".join(f"echo {name}; {COUNT} /{name} > /dev/null; cat /tmp/s\n" for name in PROGRAMS)
     + "p=$(basename /sys/bus/event_source/devices/armv8_pmuv3*)\n"
     + f"e=$(for n in {' '.join(map(str, range(LONG)))}; do echo -n ,$p/event=0x8,long=1/u; done)\n"

@@ -68,8 +68,10 @@ demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
 	$(BIN)/perfemu report --stdio -g none -i build/demo/x86_64.data
 	@echo 'The profiles are in build/demo: perfemu report -i FILE shows call chains; perf report -i FILE reads them, too.'
 
-test: venv  ## build, run the tests, lint
-	$(BIN)/python -m pytest
+PROCESSES := logical
+
+test: venv  ## build, run the tests, on all processors (PROCESSES=N: N at once), lint
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) lint
 
 lint: $(VENV)/.dev $(VENV)/.installed  ## ruff, mypy --strict, the import contract, C++ format

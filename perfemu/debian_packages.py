@@ -80,7 +80,7 @@ def _unpack(archives: list[Path], root: Path, *, merged: bool) -> None:
 
 
 def _fetch(home: Path, architecture: str, release: str, packages: list[str]) -> list[Path]:
-    """Download `packages` and what they depend on; the archives."""
+    """Download `packages` and what they depend on, but what is there; the archives."""
     apt = _apt_get(home, architecture, release)
     lists = home / "lists"
     updated = home / "updated"
@@ -92,18 +92,20 @@ def _fetch(home: Path, architecture: str, release: str, packages: list[str]) -> 
     nothing_yet = home / "nothing"  # apt does not list what it has
     (nothing_yet / "partial").mkdir(parents=True, exist_ok=True)
     planned = _run([*install, "-o", f"Dir::Cache::archives={nothing_yet}", "--print-uris", *packages])
-    names = re.findall(r"^'[^']*' (\S+\.deb) ", planned, re.MULTILINE)
-    if not names:
+    sizes = re.findall(r"^'[^']*' (\S+\.deb) (\d+)", planned, re.MULTILINE)
+    if not sizes:
         raise Unavailable(f"apt-get names no files: {planned.strip()}")
-    _run([*install, "--download-only", *packages])
-    return [home / "archives" / name for name in names]
+    archives = {home / "archives" / name: int(size) for name, size in sizes}
+    if any(not path.exists() or path.stat().st_size != size for path, size in archives.items()):
+        _run([*install, "--download-only", *packages])
+    return list(archives)
 
 
 def _apt_get(home: Path, architecture: str, release: str) -> list[str]:
     """apt-get with nothing of the host's but its Debian sources and keys."""
     (home / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    (home / "status").touch()
-    (home / "preferences").touch()
+    _write(home / "status", "")
+    _write(home / "preferences", "")
     options = {
         "Dir::State": home,
         "Dir::State::lists": home / "lists",
@@ -111,6 +113,8 @@ def _apt_get(home: Path, architecture: str, release: str) -> list[str]:
         "Dir::State::extended_states": home / "extended_states",
         "Dir::Cache": home,
         "Dir::Cache::archives": home / "archives",
+        "Dir::Cache::pkgcache": home / "pkgcache.bin",  # which images of containers turn off
+        "Dir::Cache::srcpkgcache": home / "srcpkgcache.bin",
         "Dir::Etc::sourcelist": "/dev/null",
         "Dir::Etc::sourceparts": _debian_sources(home, release),
         "Dir::Etc::preferences": home / "preferences",
@@ -150,9 +154,15 @@ def _debian_sources(home: Path, release: str) -> Path:
     if release:
         lines = [of_release(line, codename, release) for line in lines]
         stanzas = [of_release(stanza, codename, release) for stanza in stanzas]
-    (directory / "host.list").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (directory / "host.sources").write_text("\n\n".join(stanzas) + "\n", encoding="utf-8")
+    _write(directory / "host.list", "\n".join(lines) + "\n")
+    _write(directory / "host.sources", "\n\n".join(stanzas) + "\n")
     return directory
+
+
+def _write(path: Path, text: str) -> None:
+    """Unless it is there: apt's own cache counts for nothing beside a file that is newer."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
 
 
 def of_release(entry: str, codename: str, release: str) -> str:

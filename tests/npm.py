@@ -5,6 +5,7 @@ The cache is ${XDG_CACHE_HOME:-~/.cache}/perfemu-tests/npm; deleting it is harml
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 import tempfile
@@ -28,5 +29,9 @@ def package(name: str, version: str) -> Path:
         if done.returncode:
             require.missing(f"npm package {name} {version} cannot be fetched: {done.stderr.strip()}")
         shutil.unpack_archive(next(Path(directory).glob("*.tgz")), directory, filter="data")
-        (Path(directory) / "package").rename(place)
+        try:
+            (Path(directory) / "package").rename(place)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):  # another process was first
+                raise
     return place

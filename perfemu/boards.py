@@ -120,10 +120,17 @@ class BoardSession:
         return parse_events(events, self.pmu_model, PMU_KINDS[self.pmu_model.driver].type)
 
     def open(
-        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+        self,
+        attr: PerfEventAttr,
+        cpu: int = -1,
+        leader: PerfEvent | None = None,
+        *,
+        system_wide: bool = False,
+        cgroup: str | None = None,
     ) -> PerfEvent:
         """Open an event on all that `cpu` does, on PMUs that the guest does not see. Raises LinuxError."""
         assert system_wide, "of tasks a board knows nothing"
+        assert not cgroup, "... nor of their groups"
         if attr.type == PerfType.SOFTWARE and attr.config not in (SoftwareId.CPU_CLOCK, SoftwareId.TASK_CLOCK):
             raise LinuxError(ENOENT, "Linux counts it itself, and a board's is its guest's: its own perf counts it")
         if self._events is None:

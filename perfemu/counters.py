@@ -46,7 +46,13 @@ class MeasuredRun(Clockwork, Protocol):
 
     def parse(self, events: Iterable[str]) -> list[EventSpec]: ...
     def open(
-        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+        self,
+        attr: PerfEventAttr,
+        cpu: int = -1,
+        leader: PerfEvent | None = None,
+        *,
+        system_wide: bool = False,
+        cgroup: str | None = None,
     ) -> PerfEvent: ...
     def count_within(self, scope: Scope, *, inherit: bool) -> None: ...
     def check_reached(self) -> None: ...
@@ -90,7 +96,8 @@ def open_counters(
             system_wide = cpu is not None or spec.system_wide
             attr = stat_attr(spec, inherit=inherit, system_wide=system_wide, per_thread=per_thread)
             attr.enable_on_exec &= not begins_later
-            event = session.open(attr, (cpu or 0) if system_wide else -1, leader, system_wide=system_wide)
+            on_cpu = (cpu or 0) if system_wide else -1
+            event = session.open(attr, on_cpu, leader, system_wide=system_wide, cgroup=spec.cgroup)
             set_filter(event, spec)
             return event
         except GroupTooLarge:

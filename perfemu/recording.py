@@ -60,7 +60,13 @@ class RecordedRun(LimitedRun, Protocol):
     def parse(self, events: Iterable[str]) -> list[EventSpec]: ...
     def opened_as(self, spec: EventSpec) -> EventSpec: ...
     def open(
-        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+        self,
+        attr: PerfEventAttr,
+        cpu: int = -1,
+        leader: PerfEvent | None = None,
+        *,
+        system_wide: bool = False,
+        cgroup: str | None = None,
     ) -> PerfEvent: ...
     def features(self, command_line: tuple[str, ...]) -> Features: ...
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]: ...
@@ -116,7 +122,8 @@ def open_sampling(
         if spec.counts_nothing:
             raise PerfemuError(f"the {spec.name} event is not supported: there is no hypervisor")
         try:
-            event = session.open(attr, cpu, leader=None if spec.leads else leader, system_wide=system_wide)
+            leads = None if spec.leads else leader
+            event = session.open(attr, cpu, leads, system_wide=system_wide, cgroup=spec.cgroup)
         except LinuxError as error:
             reason = f": {error.why}" if error.why else ""
             what = "is not supported" if cannot_know(error) else "cannot be opened"
@@ -313,6 +320,7 @@ def record(
     if scope.ids is not None:
         sampling = replace(sampling, inherit=True)  # by which alone the events come to those
     specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
+    sampling = replace(sampling, of_cgroups=any(spec.cgroup is not None for spec in specs))
     recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages)
     time = partial(_time_of, session)
     with (

@@ -65,6 +65,7 @@ from pmu.model import PmuModel
 
 if TYPE_CHECKING:
     from perfcore.events.probes.definitions import ProbeDefinitions  # only those who probe load that
+    from perfemu.cgroups import NamedCgroups
     from perfemu.control import Control, Switch
     from perfemu.user_probes import UserProbes  # ... and a reader of symbols
 
@@ -102,6 +103,7 @@ class Session:
         self.within: Within | None = None  # where alone events count
         self._region: WatchedRegion | None = None
         self._followed: Followed | None = None
+        self._cgroups: NamedCgroups | None = None  # that are counted by name
         if self._skipped.anything and self.core.model is None:
             option = "--fast-forward" if self._skipped.functional else "--warmup"
             raise UsageError(f"{option}: core {self.core.title} models nothing that would begin later")
@@ -212,12 +214,30 @@ class Session:
         return machine
 
     def open(
-        self, attr: PerfEventAttr, cpu: int = -1, leader: PerfEvent | None = None, *, system_wide: bool = False
+        self,
+        attr: PerfEventAttr,
+        cpu: int = -1,
+        leader: PerfEvent | None = None,
+        *,
+        system_wide: bool = False,
+        cgroup: str | None = None,
     ) -> PerfEvent:
-        """Open an event on the program, or on all that `cpu` does, as perf_event_open(2) would. Raises LinuxError."""
+        """Open an event on the program, or on all that `cpu` does, as perf_event_open(2) would. Raises LinuxError.
+
+        `cgroup`: of all that only what the tasks of the control group of this name do, whenever the guest makes it.
+        """
         assert self.machine is not None
         assert self._events is not None, "the machine has been built"
-        return self._events.open(attr, None if system_wide else self._task, cpu, leader)
+        counted = self._named_cgroups().named(cgroup) if cgroup else None
+        return self._events.open(attr, None if system_wide else self._task, cpu, leader, cgroup=counted)
+
+    def _named_cgroups(self) -> NamedCgroups:
+        if self._cgroups is None:
+            # only who counts some needs them
+            from perfemu.cgroups import NamedCgroups
+
+            self._cgroups = NamedCgroups(self.machine.kernel)
+        return self._cgroups
 
     def keep_calls(self) -> None:
         """Callchains will be of the calls that the CPUs see. Before any event is open."""
@@ -251,6 +271,9 @@ class Session:
         if self._region is not None:
             self._region.check()
             for remark in self._region.remarks():
+                self.machine.kernel.name_once(remark)
+        if self._cgroups is not None:
+            for remark in self._cgroups.remarks():
                 self.machine.kernel.name_once(remark)
 
     def user_probes(self, event: PerfEvent) -> int:

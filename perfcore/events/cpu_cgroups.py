@@ -13,6 +13,7 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
 from perfcore.events.context_time import ContextTime
+from perfcore.events.counted_cgroup import CountedCgroup
 from perfcore.events.event import PerfEvent
 
 
@@ -32,13 +33,13 @@ class CpuCgroups:
         self._clock = clock
         self._cpu = cpu
         self._present = present
-        self._counted: dict[Cgroup, _Counted] = {}
+        self._counted: dict[CountedCgroup, _Counted] = {}
 
     def matches(self, event: PerfEvent) -> bool:
         """perf_cgroup_match(): whether `event` counts what runs now."""
         return event.cgroup is None or (self.current is not None and event.cgroup.contains(self.current))
 
-    def take_in(self, cgroup: Cgroup) -> ContextTime:
+    def take_in(self, cgroup: CountedCgroup) -> ContextTime:
         """One more event of a group: its time."""
         if self.current is None:
             self.current = self._present()
@@ -50,7 +51,7 @@ class CpuCgroups:
         counted.events += 1
         return counted.time
 
-    def let_go(self, cgroup: Cgroup) -> None:
+    def let_go(self, cgroup: CountedCgroup) -> None:
         """One less."""
         counted = self._counted[cgroup]
         counted.events -= 1

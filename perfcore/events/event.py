@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from emulator.cpu import Cpu, Level
-from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
@@ -14,6 +13,7 @@ from perfcore.abi.read_format import ReadValues, encode_read
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
+from perfcore.events.counted_cgroup import CountedCgroup
 from perfcore.events.event_context import EventContext
 from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
 from perfcore.events.hardware_state import HardwareState
@@ -50,7 +50,7 @@ class PerfEvent:
         self.settings = settings
         self.cpu = cpu  # the only CPU where it counts, -1 for all
         self.target = target  # the task for which it was opened, whatever task its context counts now; None: a CPU's
-        self.cgroup: Cgroup | None = None  # whose tasks alone count, of all that its CPU does
+        self.cgroup: CountedCgroup | None = None  # whose tasks alone count, of all that its CPU does
         self.owner = owner  # who opened it; None is the tool
         self.parent = parent  # of an inherited event: the one that was opened
         self.group_leader: PerfEvent = group_leader or self

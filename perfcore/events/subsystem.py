@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu
-from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EINVAL, ENODEV, ENOENT, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
@@ -23,6 +22,7 @@ from perfcore.events.checks import (
 )
 from perfcore.events.clocks import clock_of
 from perfcore.events.context import PerfEventContext
+from perfcore.events.counted_cgroup import CountedCgroup
 from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
@@ -84,7 +84,7 @@ class PerfEvents:
         group: PerfEvent | None = None,
         flags: int = 0,
         owner: Task | None = None,
-        cgroup: Cgroup | None = None,
+        cgroup: CountedCgroup | None = None,
     ) -> PerfEvent:
         """perf_event_open for `task` (None: all tasks of `cpu`). `attr` is copied. Raises LinuxError as Linux fails.
 
@@ -125,7 +125,7 @@ class PerfEvents:
         group: PerfEvent | None,
         flags: int,
         owner: Task | None,
-        connect: Callable[[], Cgroup] | None = None,
+        connect: Callable[[], CountedCgroup] | None = None,
     ) -> PerfEvent:
         """The rest of perf_event_open, after `check`. Takes `attr` over. `connect` finds the control group to count."""
         output_to = group if flags & OpenFlag.FD_OUTPUT else None
@@ -176,7 +176,7 @@ class PerfEvents:
         group: PerfEvent | None,
         target: Task | None,
         parent: PerfEvent | None = None,
-        connect: Callable[[], Cgroup] | None = None,
+        connect: Callable[[], CountedCgroup] | None = None,
     ) -> PerfEvent:
         """perf_event_alloc: the event, and the driver that takes it."""
         if attr.sigtrap and target is None:
@@ -220,7 +220,7 @@ class PerfEvents:
             self.kernel.tracepoints.sched_out.subscribe(self._sched_out)
         return event
 
-    def _connect(self, event: PerfEvent, connect: Callable[[], Cgroup], group: PerfEvent | None) -> None:
+    def _connect(self, event: PerfEvent, connect: Callable[[], CountedCgroup], group: PerfEvent | None) -> None:
         """perf_cgroup_connect()."""
         if not event.driver.counts_tasks:
             raise LinuxError(EINVAL, f"{event.driver.name} cannot tell tasks apart, nor their control groups")

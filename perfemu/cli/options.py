@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from perfemu.control import Control
     from perfemu.events.changes import Changes
     from perfemu.moments import Span
+    from perfemu.scope import Scope
 
 T = TypeVar("T")
 
@@ -151,6 +152,33 @@ def add_filter_option(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+class CgroupAction(argparse.Action):
+    """-G: of the -e before it."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
+        command = parser.prog.removeprefix("perfemu ")
+        if not namespace.event:
+            raise UsageError(f"{command} {option_string} {values}: must define events before cgroups: -e, then -G")
+        namespace.cgroup = [*(namespace.cgroup or ()), (len(namespace.event), tuple(values.split(",")))]
+
+
+def add_cgroup_option(parser: argparse.ArgumentParser) -> None:
+    """Of events of whole CPUs."""
+    parser.add_argument(
+        "-G", "--cgroup", metavar="NAME,...", action=CgroupAction,
+        help="with -a or -C: the events of the -e before it only in the guest's control groups of these names, one for "
+        "each event, or one for all; whenever the guest makes them",
+    )  # fmt: skip
+
+
+def check_cgroup_options(options: argparse.Namespace, scope: Scope, option: str) -> None:
+    """Raises UsageError where there is no CPU whose groups could be told apart."""
+    if (options.cgroup or getattr(options, "for_each_cgroup", ())) and scope.cpus is None:
+        raise UsageError(f"{option}: control groups are counted in system-wide mode alone: with -a or -C")
+
+
 def add_level_options(parser: argparse.ArgumentParser) -> None:
     """Of all events, whatever their modifiers say."""
     levels = parser.add_mutually_exclusive_group()
@@ -162,10 +190,15 @@ def changes_of(options: argparse.Namespace) -> Changes:
     """What these options and --filter say."""
 
     # every command has this file, and few count
-    from perfemu.events.changes import Changes, Filter
+    from perfemu.events.changes import CgroupNames, Changes, Filter
 
     level = "u" if options.all_user else "k" if options.all_kernel else ""
-    return Changes(tuple(Filter(*given) for given in options.filter or ()), level)
+    return Changes(
+        tuple(Filter(*given) for given in options.filter or ()),
+        level,
+        tuple(CgroupNames(*given) for given in options.cgroup or ()),
+        getattr(options, "for_each_cgroup", ()),
+    )
 
 
 class _Refused(argparse.Action):

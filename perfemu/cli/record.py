@@ -22,7 +22,15 @@ from perfemu.cli.guest import (
     refuse_board_options,
     within_region,
 )
-from perfemu.cli.options import add_delay_option, add_filter_option, add_level_options, changes_of, positive_int
+from perfemu.cli.options import (
+    add_cgroup_option,
+    add_delay_option,
+    add_filter_option,
+    add_level_options,
+    changes_of,
+    check_cgroup_options,
+    positive_int,
+)
 from perfemu.cli.record_options import (
     add_file_options,
     add_sample_options,
@@ -54,7 +62,7 @@ _MOST_STACK_BYTES = 65528
 _OF_TASKS = {  # field of the options -> its flag
     "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
     "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
-    "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups",
+    "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups", "cgroup": "-G",
 }  # fmt: skip
 
 
@@ -88,6 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-C", "--cpu", metavar="LIST", help="all that some CPUs do: 0,2-3")
     add_level_options(parser)
     add_filter_option(parser)
+    add_cgroup_option(parser)
     add_delay_option(parser)
     add_region_options(parser)
     add_id_options(parser)
@@ -141,6 +150,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("record: -c and -F exclude each other")
     if options.exact and (options.delay is not None or options.control is not None or options.overwrite):
         raise UsageError("record: --exact is of a whole run, or a region of it: not with -D, --control or --overwrite")
+    if options.exact and options.cgroup:
+        raise UsageError("record: --exact is of all control groups, not of those of -G")
     graph = options.call_graph or _CallGraph(exact=options.callchains and options.board is None)
     sampling = Sampling(
         frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
@@ -164,6 +175,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
         output = sys.stdout.buffer
     session, scope = (_of_program if options.board is None else _of_board)(options)
+    check_cgroup_options(options, scope, "record -G")
 
     if options.dry_run:
         session.parse(options.event or DEFAULT_EVENTS)

@@ -30,7 +30,6 @@ _CLOCKS = {  # by perf's names
 _MOST_PAGES = 1 << 18  # of 4 KiB, for each CPU
 _NOT_YET = {
     "-u, --uid": "a user's processes",
-    "-G, --cgroup": "a control group",
     "-b, --branch-any": "branch stacks",
     "-j, --branch-filter": "branch filters",
     "-v, --verbose": "more words",

@@ -22,11 +22,14 @@ from perfemu.cli.guest import (
     within_region,
 )
 from perfemu.cli.options import (
+    add_cgroup_option,
     add_delay_option,
     add_filter_option,
     add_level_options,
     add_refused_options,
     changes_of,
+    check_cgroup_options,
+    checked,
     positive_int,
 )
 from perfemu.cli.stat_output import (
@@ -75,8 +78,6 @@ EXAMPLES = """\
 
 # Options of perf's that would silently mean something else here.
 _NOT_YET = {
-    "-G, --cgroup": "a control group: the guest's own perf stat -G has it",
-    "--for-each-cgroup": "control groups: the guest's own perf stat has it",
     "-T, --transaction": "transactions",
     "-b, --bpf-prog": "BPF programs",
     "-S, --sync": "a sync before the run",
@@ -127,6 +128,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_delay_option(parser)
     add_level_options(parser)
     add_filter_option(parser)
+    add_cgroup_option(parser)
+    parser.add_argument(
+        "--for-each-cgroup", metavar="NAME,...", type=checked(_each_cgroup), default=(),
+        help="with -a or -C: all events once in each of these control groups of the guest's",
+    )  # fmt: skip
     parser.add_argument("--per-thread", action="store_true", help="a line for each thread, of all processes")
     add_output_options(parser)
     add_counters_option(parser)
@@ -135,8 +141,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_refused_options(parser, _NOT_YET)
 
 
+_PATTERN = frozenset("{}[]()|*+?^$")  # by which tools/perf knows one
+
+
+def _each_cgroup(text: str) -> tuple[str, ...]:
+    """As perf, without a slash in front; the root is one."""
+    if _PATTERN & {*text}:
+        raise ValueError(f"'{text}': patterns of names are not modelled: the groups appear while the program runs")
+    return tuple(name.lstrip("/") or "/" for name in text.split(","))
+
+
 def run(options: argparse.Namespace) -> int:
     check_output_options(options)
+    if options.cgroup and options.for_each_cgroup:
+        raise UsageError("stat: -G and --for-each-cgroup exclude each other")
     counting = _of_program if options.board is None else _of_board
     with output(options) as stream:
         counted = counting(options, _timing(options, stream))
@@ -171,6 +189,7 @@ def _of_program(options: argparse.Namespace, timing: Timing) -> Counted:
         ),
         options,
     )
+    check_cgroup_options(options, scope, "stat --for-each-cgroup" if options.for_each_cgroup else "stat -G")
     hint = _Hint(_events(options, scope))
     counted = count(
         guest,
@@ -191,8 +210,9 @@ def _of_program(options: argparse.Namespace, timing: Timing) -> Counted:
 
 def _of_board(options: argparse.Namespace, timing: Timing) -> Counted:
     """All that its CPUs do: of tasks nothing is known."""
-    if options.functions or options.per_thread:
-        raise UsageError("stat --functions, --per-thread: are of programs; a board's CPUs are counted as a whole")
+    if options.functions or options.per_thread or options.cgroup or options.for_each_cgroup:
+        asked = "--functions, --per-thread, -G, --for-each-cgroup"
+        raise UsageError(f"stat {asked}: are of programs; a board's CPUs are counted as a whole")
 
     # only boards need it
     from perfemu.cli.board import session_of
@@ -285,6 +305,8 @@ def _functions(options: argparse.Namespace) -> Attach | None:
         return None
     if options.field_separator is not None:
         raise UsageError("stat --functions: there is text and -j, not -x")
+    if options.cgroup or options.for_each_cgroup:
+        raise UsageError("stat --functions: is of all control groups, not of those of -G or --for-each-cgroup")
 
     # only this needs a reader of ELF files
     from perfemu.functions import FunctionCounter

@@ -40,11 +40,13 @@ class Sampling:
     is_switched: bool = False  # ... or ends before it, as the guest says
     backward: bool = False  # only the last samples are kept
     per_thread: bool = False  # one buffer for all CPUs, and the first task alone
+    of_cgroups: bool = False  # some events are of control groups alone
 
     @property
     def tracks_apart(self) -> bool:
-        """Whether tasks and mappings are told of by an event of their own: the others are not there all the time."""
-        return self.begins_later or self.is_switched or self.backward
+        """Whether tasks and mappings are told of by an event of their own: the others are not there all the time, or
+        do not hear of all tasks."""
+        return self.begins_later or self.is_switched or self.backward or self.of_cgroups
 
 
 TRACKING = EventSpec("dummy", PerfType.SOFTWARE, SoftwareId.DUMMY, -1, modifiers=parse_modifiers("u"), period=1)

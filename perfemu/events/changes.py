@@ -13,6 +13,13 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.spec import PRIVILEGES, EventSpec, parse_modifiers
 
 
+class CgroupNames(NamedTuple):
+    """One -G: control groups of the events of the -e before it, one each; or one of all of them."""
+
+    behind: int  # how many -e
+    names: tuple[str, ...]  # "": the event at this place is of all groups
+
+
 class Filter(NamedTuple):
     """One --filter: of the tracepoints of the -e before it."""
 
@@ -26,6 +33,8 @@ class Changes:
 
     filters: tuple[Filter, ...] = ()
     level: str = ""  # u or k, whatever the modifiers say: --all-user, --all-kernel
+    cgroups: tuple[CgroupNames, ...] = ()
+    each_cgroup: tuple[str, ...] = ()  # all events once for each of these: --for-each-cgroup
 
     def applied(self, specs: Sequence[EventSpec]) -> list[EventSpec]:
         """UsageError where there is nothing to be filtered by. Of several filters all must hold."""
@@ -37,7 +46,24 @@ class Changes:
                         raise UsageError(f"--filter '{text}': {spec.name} is no tracepoint: it stands behind one's -e")
                     both = f"({spec.filter}) && ({text})" if spec.filter else text
                     found[number] = replace(spec, filter=both)
-        return found
+        if self.each_cgroup:
+            return [replace(spec, cgroup=name) for name in self.each_cgroup for spec in found]
+        return self._in_cgroups(found) if self.cgroups else found
+
+    def _in_cgroups(self, specs: Sequence[EventSpec]) -> list[EventSpec]:
+        """parse_cgroups() of tools/perf/util/cgroup.c."""
+        names = [""] * len(specs)
+        given = 0
+        for behind, of_option in self.cgroups:
+            there = sum(spec.asked < behind for spec in specs)
+            for name in of_option:
+                if given == there:
+                    raise UsageError(f"-G {','.join(of_option)}: more groups than events (-e) before it: {there}")
+                names[given] = name
+                given += 1
+            if given == 1:
+                names[:there] = [names[0]] * there
+        return [replace(spec, cgroup=name) for spec, name in zip(specs, names, strict=True)]
 
     def _at_level(self, spec: EventSpec) -> EventSpec:
         if not self.level:

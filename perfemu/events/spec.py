@@ -85,6 +85,7 @@ class EventSpec:
     label: str | None = None  # of pmu/name=/
     asked: int = 0  # by which -e, from 0
     filter: str = ""  # of --filter
+    cgroup: str | None = None  # the control group that it counts; "": all of them, while other events are of one
     source: EventSource | None = None  # that counts it, if it is none of the CPUs' own PMU
     known_in_kernel: bool = False  # hardware: whether this machine knows how often it happens there
     kernel_executed: bool = False  # ... and executes it, so that it counts there unless it is told otherwise

@@ -188,12 +188,20 @@ class Counts:
                 by_one = part.label.kind is Split.SOCKETS and count.spec.system_wide
                 yield socket_label(1) if by_one else part.label, part.counts, own
 
-    def wholes(self) -> Iterator[tuple[Label | None, Counts]]:
-        """What is shown, CPU after CPU or thread after thread."""
-        if not self.parts:
-            yield None, self
-        for part in self.parts:
-            yield part.label, part.counts
+    def wholes(self) -> Iterator[tuple[Label | None, str | None, Counts]]:
+        """What is shown, by control groups, where there are some, and CPU after CPU or thread after thread: whose it
+        is, the group, and the counts."""
+        for cgroup in dict.fromkeys(count.spec.cgroup for count in self.events):
+            if not self.parts:
+                yield None, cgroup, self.of_cgroup(cgroup)
+            for part in self.parts:
+                yield part.label, cgroup, part.counts.of_cgroup(cgroup)
+
+    def of_cgroup(self, cgroup: str | None) -> Counts:
+        """The events of this one alone: what others count is no part of theirs."""
+        if cgroup is None:
+            return self
+        return replace(self, events=tuple(count for count in self.events if count.spec.cgroup == cgroup))
 
     @property
     def elapsed(self) -> Spread:

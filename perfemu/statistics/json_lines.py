@@ -27,6 +27,8 @@ def _lines(first: list[tuple[str, str]], label: Label | None, counts: Counts, co
         ("unit", json.dumps(count.spec.unit if present else "")),
         ("event", json.dumps(count.name)),
     ]
+    if count.spec.cgroup is not None:
+        fields.append(("cgroup", json.dumps(count.spec.cgroup)))
     if len(counts.runs) > 1 and count.readings:
         fields.append(("variance", f"{count.spread.percent:.2f}"))
     fields += [("event-runtime", f"{count.running_ns:.0f}"), ("pcnt-running", f"{count.running_percent:.2f}")]

@@ -178,6 +178,7 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     """What follows from `count` among `counts`; the first stands on its line, others below it."""
     if count.absence is not None:
         return []
+    counts = counts.of_cgroup(count.spec.cgroup)
     events = counts.events[len(counts.events) - counts.metric_events :]
     place = next((place for place, event in enumerate(events) if event is count), None)
     return _by_event(counts, count) if place is None else _by_name(counts, events, place)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perfemu.statistics.counts import Count, Counts
 from perfemu.statistics.metrics import metrics_of
+from perfemu.visible import visible
 
 SUMMARY = f"{'summary':>16}"  # the first field of lines that sum up intervals
 _EMPTY_BEFORE_FURTHER_METRICS = 4  # perf does not count the fields of the line above
@@ -21,7 +22,9 @@ def _rows(counts: Counts) -> Iterator[list[str]]:
     for label, among, count in counts.shown():
         whose = [*label.fields] if label else []
         noise = [f"{count.spread.percent:.2f}%"] if len(counts.runs) > 1 and count.readings else []
-        lead = [*whose, _value(count), count.spec.unit if count.absence is None else "", count.name, *noise]
+        cgroup = [] if count.spec.cgroup is None else [visible(count.spec.cgroup)]
+        unit = count.spec.unit if count.absence is None else ""
+        lead = [*whose, _value(count), unit, count.name, *cgroup, *noise]
         lead += [f"{count.running_ns:.0f}", f"{count.running_percent:.2f}"]
         metrics = [
             [(metric.format % metric.value).strip(" %"), metric.unit] for metric in metrics_of(among, count)

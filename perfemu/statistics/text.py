@@ -18,6 +18,7 @@ VALUE_WIDTH = 18
 UNIT_WIDTH = 4  # at least
 NAME_WIDTH = 32
 ABSENT_NAME_WIDTH = 25  # of an event without a number
+CGROUP_WIDTH = 16
 METRIC_WIDTH = 35
 FURTHER_METRIC_INDENT = 49  # perf kept it when it widened the names
 _TIME_DIGITS = 9  # of a second
@@ -72,15 +73,22 @@ def _event_lines(counts: Counts, count: Count, unit_width: int, grouping: bool) 
     unit = f"{count.spec.unit:<{unit_width}} "
     noise = f"  ( +-{count.spread.percent:6.2f}% )" if len(counts.runs) > 1 and count.readings else ""
     running = f"  ({count.running_percent:.2f}%)" if count.running_ns != count.enabled_ns else ""
+    cgroup = cgroup_column(count.spec.cgroup)
     if count.absence is not None:
         metric = " " * METRIC_WIDTH
-        yield f"{count.absence.value:>{VALUE_WIDTH}} {unit}{count.name:<{ABSENT_NAME_WIDTH}}{metric}{running}"
+        width = NAME_WIDTH if cgroup else ABSENT_NAME_WIDTH
+        yield f"{count.absence.value:>{VALUE_WIDTH}} {unit}{count.name:<{width}}{cgroup}{metric}{running}"
         return
-    lead = f"{_value(count, grouping):>{VALUE_WIDTH}} {unit}{count.name:<{NAME_WIDTH}}"
+    lead = f"{_value(count, grouping):>{VALUE_WIDTH}} {unit}{count.name:<{NAME_WIDTH}}{cgroup}"
     first, *others = [f" # {metric.text}" for metric in metrics_of(counts, count)] or [""]
     yield f"{lead}{first:<{METRIC_WIDTH}}{noise}{running}"
     for other in others:
-        yield " " * FURTHER_METRIC_INDENT + f"{other:<{METRIC_WIDTH}}"
+        yield " " * (FURTHER_METRIC_INDENT + len(cgroup)) + f"{other:<{METRIC_WIDTH}}"
+
+
+def cgroup_column(cgroup: str | None) -> str:
+    """As perf 6.12's, behind the event's name; none where nobody has asked for groups."""
+    return "" if cgroup is None else f" {visible(cgroup):<{CGROUP_WIDTH}}"
 
 
 def _value(count: Count, grouping: bool) -> str:

@@ -126,6 +126,27 @@ def test_it_counts_control_groups(debian: Debian, tmp_path: Path) -> None:
     assert {group for _, _, group in rows} == {"/", "/a/b"}
 
 
+@pytest.mark.parametrize("groups", [("-G", "a"), ("-G", ",c"), ("--for-each-cgroup", "a,/a/b,c")], ids=" ".join)
+def test_it_counts_control_groups_as_we_do(debian: Debian, tmp_path: Path, groups: tuple[str, str]) -> None:
+    """Lines, fields and numbers; but what is in no group is of perf itself, too."""
+    made = "mkdir /sys/fs/cgroup/a /sys/fs/cgroup/a/b /sys/fs/cgroup/c"
+    program = DIRECTORY / "sort" / f"{debian.isa}.elf"
+    moved = f"sh -c 'echo 0 > /sys/fs/cgroup/a/b/cgroup.procs; exec {program}'"
+    counting = ("stat", "-a", "-x,", "-e", "instructions:u,cycles:u", *groups, "-o")
+    debian.perfemu("run", "--", "sh", "-c", f"{made}; perf {' '.join(counting)} theirs -- {moved}")
+    environment = debian.environment_of_perf()
+    debian.perfemu(*counting, "ours", *environment, "--", "sh", "-c", f"{made}; {moved}; :")
+    theirs, ours = (
+        [line.split(",") for line in (tmp_path / file).read_text().splitlines() if "," in line]
+        for file in ("theirs", "ours")
+    )
+    of_groups = [row[3] != "" for row in ours]
+    assert any(of_groups)
+    assert [row[2:4] for row in theirs] == [row[2:4] for row in ours]
+    for their_row, our_row, of_group in zip(theirs, ours, of_groups, strict=True):
+        assert not of_group or their_row == our_row
+
+
 def test_it_counts_and_samples_by_loongarchs_monitors(debian: Debian, tmp_path: Path) -> None:
     """Raw events are LoongArch's then, 2 its branches; how many, and where, is what the core's own PMU says, too."""
     program = str(DIRECTORY / "sort" / f"{debian.isa}.elf")

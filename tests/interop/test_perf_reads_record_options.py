@@ -90,6 +90,20 @@ def test_control_groups(perf: RealPerf, tmp_path: Path) -> None:
     assert {group for _, _, group in rows} == {"/", "/new"}
 
 
+def test_only_a_control_group(perf: RealPerf, tmp_path: Path) -> None:
+    """Only what is executed there has samples; what was mapped before, and elsewhere, has its names."""
+    script = f"mkdir /sys/fs/cgroup/new; sh -c 'echo 0 > /sys/fs/cgroup/new/cgroup.procs; exec {SORT} 2000'; :"
+    words = ["record", "-q", "-a", *INSTRUCTIONS, "-G", "new", "-o", tmp_path / "perf.data", "--", "sh", "-c", script]
+    command = [sys.executable, "-m", "perfemu", *on_ideal(list(map(str, words)))]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    lines = perf.report(tmp_path / "perf.data", "-F", "sample,comm,dso", "-s", "comm,dso")
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    samples = {comm: int(number) for number, comm, dso in rows if dso == SORT.name}
+    assert samples[SORT.name[:15]] - RETIRED // PERIOD in (0, 1)  # the shell's last period ends there
+    assert {comm for _, comm, _ in rows} == {"sh", SORT.name[:15]}
+    assert "[unknown]" not in {dso for _, _, dso in rows}
+
+
 def test_delayed(perf: RealPerf, tmp_path: Path) -> None:
     """Symbols are there, of what was mapped before the first sample."""
     (path,) = record(tmp_path / "perf.data", *INSTRUCTIONS, "-D", "100us-150us,200us")

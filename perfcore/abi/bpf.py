@@ -158,6 +158,11 @@ class Layout:
             end = offset + size
         self.end = end
 
+    @property
+    def fields(self) -> Mapping[str, tuple[int, str]]:
+        """Offset and struct code of each, by name; "name" is the code of NAME_BYTES of text."""
+        return self._fields
+
     def read(self, data: bytes) -> Attr:
         return Attr(data, self._fields, self.end)
 

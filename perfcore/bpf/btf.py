@@ -7,6 +7,7 @@ What the types say decides nothing here: they are kept for those who ask. There 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 from emulator.linux.errors import E2BIG, EINVAL, LinuxError
 from perfcore.bpf.objects import Shared
@@ -55,6 +56,7 @@ class Btf(Shared):
     def __init__(self, data: bytes) -> None:
         """LinuxError as btf_parse() fails."""
         self.id = 0
+        self.on_end: Callable[[Btf], None] = lambda btf: None
         self.data = data
         if len(data) > _MOST_BYTES:
             raise LinuxError(E2BIG, f"BTF of {len(data)} bytes")
@@ -62,7 +64,7 @@ class Btf(Shared):
         self.count = self._check_types(types)
 
     def end(self) -> None:
-        """It is forgotten by who has it."""
+        self.on_end(self)
 
     def _check_types(self, types: bytes) -> int:
         """How many there are; 0 is void."""

@@ -18,7 +18,11 @@ _OBSERVING = (ProgType.PERF_EVENT, ProgType.KPROBE, ProgType.TRACEPOINT)
 
 
 def _install(bpf: Bpf, request: Request, link: Link) -> int:
-    bpf.links.add(link)
+    try:
+        bpf.links.add(link)
+    except LinuxError:
+        link.drop_unused()
+        raise
     return request.task.files.install(LinkFile(link), cloexec=True)
 
 

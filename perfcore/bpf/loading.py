@@ -40,6 +40,8 @@ _GPL = frozenset({"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", 
 _FLAGS = 0x3F | 0x40  # BPF_F_STRICT_ALIGNMENT .. BPF_F_XDP_DEV_BOUND_ONLY
 _MOST_MAPS = 64  # MAX_USED_MAPS
 _LICENSE_BYTES = 128
+_PROGRAM_BYTES, _BYTES_OF_INSN = 8192, 1536  # what we need of the host for one: the machine's RAM has as much less
+_RUN_OF_WORK = 20  # instructions that could have been run, for one that is looked at
 
 
 def prog_load(bpf: Bpf, request: Request) -> int:
@@ -59,26 +61,38 @@ def prog_load(bpf: Bpf, request: Request) -> int:
             EINVAL, f"programs of type {number} are not modelled, but {', '.join(type.name for type in bpf.kinds)}"
         )
     name = object_name(attr.name("prog_name"))
-    btf_id = btf_of(request.task, attr["prog_btf_fd"]).id if attr["prog_btf_fd"] else 0
+    btf = btf_of(request.task, attr["prog_btf_fd"]) if attr["prog_btf_fd"] else None
     log = Log(attr["log_level"], attr["log_size"], attr["log_buf"])
+    if attr["insn_cnt"] > MOST_INSNS:
+        raise LinuxError(E2BIG, f"a program of more than {MOST_INSNS} instructions is not modelled")
     loading = _Loading(bpf, request, attr, decode(data))
     subject = Subject(kind, loading.instructions, gpl, log)
+    discharge = bpf.memory.charge(_PROGRAM_BYTES + len(loading.instructions) * _BYTES_OF_INSN)
     try:
-        if len(loading.instructions) > MOST_INSNS:
-            raise Refusal(E2BIG, f"a program of more than {MOST_INSNS} instructions is not modelled")
         subject.immediates = loading.immediates()
         verified = verify(subject)
     except Refusal as refusal:
+        discharge()
         _finish_log(request, attr, log)
         raise LinuxError(refusal.code, f"the verifier: {refusal.why}") from None
-    _finish_log(request, attr, log)
+    finally:
+        bpf.allowance.spend(subject.work * _RUN_OF_WORK)
+    try:
+        _finish_log(request, attr, log)
+    except LinuxError:
+        discharge()
+        raise
     functions = compile_program(loading.instructions, verified.entries, loading.constants)
     loaded = Loaded(
         kind.type, name, loading.instructions, functions, tuple(loading.maps), gpl, request.task.credentials.uid,
-        btf_id, subject.last_context_byte, verified.processed, bpf.kernel.clock.monotonic_ns(),
+        btf, subject.last_context_byte, verified.processed, bpf.kernel.clock.monotonic_ns(),
     )  # fmt: skip
-    program = Program(bpf, loaded)
-    bpf.programs.add(program)
+    program = Program(bpf, loaded, discharge)
+    try:
+        bpf.programs.add(program)
+    except LinuxError:
+        program.drop_unused()
+        raise
     return install_program(request, program)
 
 

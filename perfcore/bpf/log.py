@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from emulator.linux.errors import EINVAL, LinuxError
 
 LEVEL1, LEVEL2, STATS, FIXED = 1, 2, 4, 8
 _MOST_BYTES = (1 << 32 - 2) - 1
-_KEPT_BYTES = 16 << 20  # of a log that nobody has room for, this much is remembered
 
 
 class Log:
@@ -22,7 +23,8 @@ class Log:
         self.size = size
         self.address = address
         self.total = 0  # bytes, with the NUL
-        self._parts: list[str] = []
+        self._parts: deque[str] = deque()  # no more than there is room for
+        self._kept = 0  # bytes of them
 
     @property
     def wanted(self) -> bool:
@@ -42,8 +44,19 @@ class Log:
 
     def _add(self, text: str) -> None:
         self.total += len(text)
-        if self.total <= max(_KEPT_BYTES, self.size):
-            self._parts.append(text)
+        if self.level & FIXED:
+            if self._kept < self.size:
+                self._keep(text)
+            return
+        self._keep(text)
+        while self._kept - len(self._parts[0]) >= self.size:
+            self._kept -= len(self._parts.popleft())
+            if not self._parts:
+                break
+
+    def _keep(self, text: str) -> None:
+        self._parts.append(text)
+        self._kept += len(text)
 
     @property
     def overflows(self) -> bool:
@@ -52,6 +65,5 @@ class Log:
     def contents(self) -> bytes:
         """What goes into the buffer, with its NUL."""
         text = "".join(self._parts).encode()
-        if len(text) + 1 <= self.size:
-            return text + b"\0"
-        return (text[: self.size - 1] if self.level & FIXED else text[-(self.size - 1) :]) + b"\0"
+        most = self.size - 1
+        return (text[:most] if self.level & FIXED else text[max(len(text) - most, 0) :]) + b"\0"

@@ -31,16 +31,14 @@ def map_create(bpf: Bpf, request: Request) -> int:
         raise LinuxError(EPERM, "maps are made with CAP_BPF (kernel.unprivileged_bpf_disabled)")
     name = object_name(attr.name("map_name"))
     map = kind(MapRequest(wanted.type, wanted.key_size, wanted.value_size, wanted.max_entries, wanted.flags, name), bpf)
+    map.on_end = bpf.maps.remove
     try:
         _set_types(request, attr, map)
         bpf.maps.add(map)
-        map.on_end = bpf.maps.remove
-        file = MapFile(map, opened)
-        return request.task.files.install(file, cloexec=True)
     except LinuxError:
-        bpf.maps.remove(map)
-        map.free()
+        map.drop_unused()
         raise
+    return request.task.files.install(MapFile(map, opened), cloexec=True)
 
 
 def _requested(attr: Attr) -> MapRequest:
@@ -65,7 +63,7 @@ def _set_types(request: Request, attr: Attr, map: Map) -> None:
     btf = btf_of(request.task, attr["btf_fd"])
     if max(key, value) > btf.count:
         raise LinuxError(EINVAL, f"types {key} and {value}: there are {btf.count}")
-    map.btf_id, map.btf_key_type_id, map.btf_value_type_id = btf.id, key, value
+    map.set_types(btf, key, value)
 
 
 # ---- elements

@@ -6,7 +6,9 @@ asks helpers to read by an address of its own (probe_read_kernel) may be anywher
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from emulator._native import PhysicalMemory
 from emulator.linux.errors import EFAULT, ENOMEM, LinuxError
@@ -53,15 +55,24 @@ class KernelMemory:
 
     def allocate(self, pages: int) -> Region:
         """Zeroed, in the machine's RAM, so that processes can map it. ENOMEM."""
-        try:
-            first = self._ram.allocate(pages)
-        except (MemoryError, TypeError):
-            raise LinuxError(ENOMEM, f"{pages} pages: {self._ram.used_bytes} bytes of RAM are in use") from None
+        first = self._frames(pages)
         try:
             return self.add(self._ram.view(first, pages), first)
         except LinuxError:
             self._ram.release(first, pages)
             raise
+
+    def charge(self, size: int) -> Callable[[], None]:
+        """So many bytes that the host needs for a guest count as the machine's RAM; until what is returned is called.
+        ENOMEM."""
+        pages = -(-size // PAGE_SIZE)
+        return partial(self._ram.release, self._frames(pages), pages)
+
+    def _frames(self, pages: int) -> int:
+        try:
+            return self._ram.allocate(pages)
+        except (MemoryError, TypeError):  # more frames than there are, or than a frame's number has bits
+            raise LinuxError(ENOMEM, f"{pages} pages: {self._ram.used_bytes} bytes of RAM are in use") from None
 
     def free(self, region: Region) -> None:
         self.remove(region)

@@ -37,8 +37,19 @@ def btf_load(bpf: Bpf, request: Request) -> int:
         raise LinuxError(EPERM, "BTF is loaded with CAP_BPF")
     if attr["btf_size"] > 16 << 20:
         raise LinuxError(E2BIG, f"BTF of {attr['btf_size']} bytes")
-    btf = Btf(request.task.mm.read(attr["btf"], attr["btf_size"]))
-    bpf.types.add(btf)
+    discharge = bpf.memory.charge(attr["btf_size"])
+    try:
+        btf = Btf(request.task.mm.read(attr["btf"], attr["btf_size"]))
+        bpf.types.add(btf)
+    except LinuxError:
+        discharge()
+        raise
+
+    def end(btf: Btf) -> None:
+        bpf.types.remove(btf)
+        discharge()
+
+    btf.on_end = end
     return request.task.files.install(BtfFile(btf), cloexec=True)
 
 
@@ -145,6 +156,7 @@ def _program_info(request: Request, file: File, asked: bytes) -> bytes:
     program = file.program
     loaded = program.loaded
     instructions = encode(loaded.instructions)
+    btf_id = 0 if loaded.btf is None else loaded.btf.id
     room, at = _number(asked, 20), _number(asked, 32, "Q")
     if room and at:
         request.task.mm.write(at, instructions[:room])
@@ -156,7 +168,7 @@ def _program_info(request: Request, file: File, asked: bytes) -> bytes:
         ("I", int(program.type)), ("I", program.id), ("8s", program.tag), ("I", 0), ("I", len(instructions)),
         ("Q", 0), ("Q", at), ("Q", loaded.load_time_ns), ("I", loaded.uid), ("I", len(program.maps)), ("Q", map_at),
         ("16s", loaded.name), ("I", 0), ("I", int(loaded.gpl)), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0),
-        ("Q", 0), ("I", loaded.btf_id), ("I", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0),
+        ("Q", 0), ("I", btf_id), ("I", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0),
         ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("Q", 0), ("Q", program.misses), ("I", loaded.verified_insns),
         ("I", 0), ("I", 0),
     ))  # fmt: skip

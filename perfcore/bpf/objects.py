@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Generic, Protocol, TypeVar
 
 from emulator.linux.errors import ENOENT, ENOSPC, LinuxError
@@ -21,7 +22,11 @@ class Registry(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[int, T] = {}
+        self._numbers: list[int] = []  # in order
         self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._objects)
 
     def add(self, thing: T) -> None:
         if len(self._objects) >= _MOST:
@@ -29,9 +34,11 @@ class Registry(Generic[T]):
         self._last += 1
         thing.id = self._last
         self._objects[self._last] = thing
+        self._numbers.append(self._last)
 
     def remove(self, thing: T) -> None:
-        self._objects.pop(thing.id, None)
+        if self._objects.pop(thing.id, None) is not None:
+            del self._numbers[bisect_left(self._numbers, thing.id)]
 
     def get(self, id: int) -> T:
         found = self._objects.get(id)
@@ -41,10 +48,10 @@ class Registry(Generic[T]):
 
     def after(self, id: int) -> int:
         """The next number that is in use. ENOENT."""
-        following = min((number for number in self._objects if number > id), default=None)
-        if following is None:
+        at = bisect_right(self._numbers, id)
+        if at == len(self._numbers):
             raise LinuxError(ENOENT, f"there is no object behind {id}")
-        return following
+        return self._numbers[at]
 
 
 class Shared:
@@ -58,6 +65,11 @@ class Shared:
     def release(self) -> None:
         assert self.references > 0, "released more often than retained"
         self.references -= 1
+        if not self.references:
+            self.end()
+
+    def drop_unused(self) -> None:
+        """It ends if nobody has come to have it: what was made of it has failed."""
         if not self.references:
             self.end()
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from emulator.cpu import Cpu
 from perfcore.abi.bpf import ProgType
+from perfcore.bpf.btf import Btf
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Instruction, encode
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.objects import Shared
@@ -32,7 +33,7 @@ class Loaded:
     maps: tuple[Map, ...]
     gpl: bool
     uid: int
-    btf_id: int
+    btf: Btf | None
     last_context_byte: int
     verified_insns: int
     load_time_ns: int
@@ -60,16 +61,20 @@ class Runner(Protocol):
 class Program(Shared):
     """As events and links have it."""
 
-    def __init__(self, runner: Runner, loaded: Loaded) -> None:
+    def __init__(self, runner: Runner, loaded: Loaded, discharge: Callable[[], None] = lambda: None) -> None:
+        """`discharge`: is called when it ends."""
         self.id = 0
         self.loaded = loaded
         self.maps: list[Map] = list(loaded.maps)
         self.functions = loaded.functions
         self.misses = 0  # runs that did not take place because one was under way
         self._runner = runner
+        self._discharge = discharge
         self.tag = _tag(loaded.instructions)
         for map in self.maps:
             map.retain()
+        if loaded.btf is not None:
+            loaded.btf.retain()
 
     @property
     def type(self) -> ProgType:
@@ -87,9 +92,12 @@ class Program(Shared):
 
     def end(self) -> None:
         self._runner.ended(self)
+        self._discharge()
         for map in self.maps:
             map.release()
         self.maps.clear()
+        if self.loaded.btf is not None:
+            self.loaded.btf.release()
 
     # ---- what it is run for
 

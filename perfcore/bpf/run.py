@@ -13,11 +13,13 @@ from emulator.linux.signals.signal import SignalInfo
 from perfcore.bpf.instructions import FRAMES, MASK64, STACK_BYTES
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.maps.ringbuf import RingbufMap
-from perfcore.bpf.memory import KernelMemory
+from perfcore.bpf.memory import KernelMemory, Region
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
 BUDGET = 2_000_000  # instructions of one run; Linux has no such end, and its machine stands still meanwhile
+_BYTES_SHIFT = 8  # 256 bytes are moved in the time of an instruction
+_BYTES_OF_KEY_SHIFT = 3  # ... and 8 are kept
 _OFFSET = (1 << 32) - 1
 Views = Mapping[int, memoryview]
 
@@ -79,10 +81,11 @@ class Run:
         event: PerfEvent | None = None,
         cookie: int = 0,
         probed: int = 0,
+        budget: int = BUDGET,
     ) -> None:
         self.services = services
         self.functions = functions
-        self.memory = services.memory
+        self.memory = Metered(self)
         self.views = services.memory.views
         self.cpu = cpu
         self.task = task
@@ -92,7 +95,12 @@ class Run:
         self.reserved: dict[int, RingbufMap] = {}  # records that are not given back yet
         self._stack = stack
         self._frames = 0
-        self._budget = BUDGET
+        self._budget = self._given = budget
+        self._keys: list[Region] = []  # that callbacks are shown
+
+    @property
+    def spent(self) -> int:
+        return self._given - self._budget
 
     def enter(self, instructions: int) -> int:
         """A function of the program begins: its frame pointer."""
@@ -104,8 +112,17 @@ class Run:
     def leave(self) -> None:
         self._frames -= 1
 
-    def discard_reserved(self) -> None:
-        """What a run that was ended has not given back."""
+    def key_region(self, size: int) -> Region:
+        """Where a callback finds a key. It stays until the run ends: programs may have kept the address."""
+        self.spend(size >> _BYTES_OF_KEY_SHIFT)
+        self._keys.append(self.memory.kernel.add(memoryview(bytearray(size))))
+        return self._keys[-1]
+
+    def finish(self) -> None:
+        """The run is over, or was ended: what it has not given back goes."""
+        for key in self._keys:
+            self.memory.kernel.remove(key)
+        self._keys.clear()
         for address, ringbuf in self.reserved.items():
             ringbuf.commit(address, 0, discard=True)
         self.reserved.clear()
@@ -114,6 +131,22 @@ class Run:
         self._budget -= instructions
         if self._budget < 0:
             raise Exhausted
+
+
+class Metered:
+    """Memory as the helpers of a run reach it: what they move is paid out of its budget."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.kernel = run.services.memory
+
+    def read(self, address: int, size: int) -> bytes:
+        self._run.spend(size >> _BYTES_SHIFT)
+        return self.kernel.read(address, size)
+
+    def write(self, address: int, data: bytes) -> None:
+        self._run.spend(len(data) >> _BYTES_SHIFT)
+        self.kernel.write(address, data)
 
 
 def call_helper(function: Callable[..., int], run: Run, *arguments: int) -> int:

@@ -7,8 +7,10 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
+from emulator.linux.instruction_alarm import executed
 from emulator.linux.process.task import Process, Task
 from emulator.linux.signals.signal import SignalInfo
+from perfcore.bpf.allowance import PER_INSTRUCTION, Allowance
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.helpers.observing import task_address
 from perfcore.bpf.instructions import FRAMES, STACK_BYTES
@@ -26,6 +28,7 @@ from perfcore.events.kernel import Linux
 
 _MAPS = 0xFFFF_8881_0000_0000  # where a kernel would have its maps; programs do not read there
 _MAP_BYTES = 1 << 10
+_RUN_COST = 50  # instructions: to begin and to end
 
 
 class BpfKernel(Linux, Protocol):
@@ -52,6 +55,7 @@ class Bpf:
         self.links: Registry[Link] = Registry()
         self.printed = TraceBuffer()
         self.runs = False
+        self.allowance = Allowance(lambda: executed(kernel.cpus))
         self._random = Random(0)  # of its own: what programs draw is missed by nobody else
         self._stack = self.memory.add(memoryview(bytearray(STACK_BYTES * FRAMES)))
         self._registers = self.memory.add(memoryview(bytearray(PT_REGS_BYTES[kernel.architecture.isa])))
@@ -108,23 +112,37 @@ class Bpf:
         if self.runs:
             program.misses += 1
             return 0
+        budget = self.allowance.left(BUDGET)
+        if budget <= 0:
+            self._say_ended(program)
+            return 0
         size = self.kinds[program.type].end
         self.memory.views[self._context.address >> 32] = memoryview(bytearray(context.ljust(size, b"\0")))
         self._stack.data[:] = bytes(len(self._stack.data))
         run = Run(
             self, program.functions, self._stack.address, cpu, self.kernel.current(cpu),
-            event=event, cookie=cookie, probed=probed,
+            event=event, cookie=cookie, probed=probed, budget=budget,
         )  # fmt: skip
         self.runs = True
         try:
             return program.functions[0](run, self._context.address) & 0xFFFF_FFFF
         except Exhausted:
-            name = program.loaded.name.decode("utf-8", "replace") or "without a name"
-            self.kernel.name_once(f"BPF program {program.id} ({name}): a run was ended after {BUDGET:,} instructions")
+            self._say_ended(program, budget)
             return 0
         finally:
             self.runs = False
-            run.discard_reserved()
+            self.allowance.spend(_RUN_COST + run.spent)
+            run.finish()
+
+    def _say_ended(self, program: Program, budget: int = 0) -> None:
+        name = program.loaded.name.decode("utf-8", "replace") or "without a name"
+        what = f"BPF program {program.id} ({name})"
+        if budget == BUDGET:
+            self.kernel.name_once(f"{what}: a run was ended after {BUDGET:,} instructions")
+        else:
+            self.kernel.name_once(
+                f"{what} was ended: {PER_INSTRUCTION} instructions of programs for each of the guest's"
+            )
 
     def ended(self, program: Program) -> None:
         self.programs.remove(program)

@@ -36,6 +36,11 @@ class LockedMemory:
         self._of_users: Counter[int] = Counter()  # pages by uid
         self._of_processes: Counter[MemoryMap] = Counter()
 
+    @property
+    def pages(self) -> int:
+        """Of all users and processes."""
+        return self._of_users.total() + self._of_processes.total()
+
     def charge(self, task: Caller, pages: int) -> Charge:
         """For a buffer that `task` maps. EPERM: it is more than perf_event_mlock_kb and RLIMIT_MEMLOCK allow."""
         settings, credentials = self._settings, task.credentials

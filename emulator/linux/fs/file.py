@@ -268,13 +268,17 @@ class FileTable:
         return copy
 
     def install(self, file: File, cloexec: bool = False, lowest: int = 0) -> int:
-        """Give `file` the lowest free descriptor that is at least `lowest`."""
+        """Give `file` the lowest free descriptor that is at least `lowest`. If there is none, a new file is closed."""
         descriptor = max(lowest, self._lowest_free)
         while descriptor in self._files:
             descriptor += 1
-        if descriptor >= self.limit:
-            raise LinuxError(EMFILE, f"descriptor {descriptor}: the limit is {self.limit}")
-        self._put(descriptor, file, cloexec)
+        file.retain()
+        try:
+            if descriptor >= self.limit:
+                raise LinuxError(EMFILE, f"descriptor {descriptor}: the limit is {self.limit}")
+            self._put(descriptor, file, cloexec)
+        finally:
+            file.release()
         if lowest <= self._lowest_free:
             self._lowest_free = descriptor + 1
         return descriptor

@@ -95,6 +95,7 @@ def ringbuf_reserve(run: Run, ringbuf: int, size: int, flags: int) -> int:
     found = _ringbuf(run, ringbuf)
     address = found.reserve(size)
     if address:
+        run.spend(size >> 8)  # for what is copied when it is given back
         run.reserved[address] = found
     return address
 
@@ -130,14 +131,13 @@ def for_each_map_elem(run: Run, map: int, callback_fn: int, callback_ctx: int, f
         raise LinuxError(EINVAL, f"flags {flags:#x}")
     called = 0
     function = run.functions[callback_fn]
-    for key, value in run.services.map_at(map).elements():
+    found = run.services.map_at(map)
+    run.spend(found.count)
+    region = run.key_region(found.request.key_size)
+    for key, value in found.elements():
         called += 1
-        region = run.memory.add(memoryview(bytearray(key)))
-        try:
-            stop = function(run, map, region.address, value, callback_ctx)
-        finally:
-            run.memory.remove(region)
-        if stop:
+        run.memory.write(region.address, key)
+        if function(run, map, region.address, value, callback_ctx):
             break
     return called
 

@@ -174,8 +174,9 @@ def _check_kernel_address(run: Run, destination: int, size: int, address: int) -
 def _string(run: Run, address: int, size: int, user: bool) -> bytes | None:
     """At most `size` bytes with the NUL; None where there is none that can be read."""
     read = _user if user else _kernel
-    text = b""
+    text = bytearray()
     while len(text) < size:
+        run.spend(1)
         at = address + len(text)
         part = read(run, at, min(_STRING_STRIDE - at % _STRING_STRIDE, size - len(text)))
         if part is None:
@@ -184,9 +185,9 @@ def _string(run: Run, address: int, size: int, user: bool) -> bytes | None:
             return None
         end = part.find(0)
         if end >= 0:
-            return text + part[: end + 1]
+            return bytes(text + part[: end + 1])
         text += part
-    return text[: size - 1] + b"\0" if size else b""
+    return bytes(text[: size - 1]) + b"\0" if size else b""
 
 
 def _up_to_the_end(run: Run, address: int, size: int, user: bool) -> bytes | None:
@@ -232,12 +233,8 @@ def probe_read_kernel_str(run: Run, dst: int, size: int, unsafe_ptr: int) -> int
 def strncmp(run: Run, s1: int, s1_sz: int, s2: int) -> int:
     first = run.memory.read(s1, s1_sz)
     second = _string(run, s2, s1_sz + 1, user=False) or b""
-    for a, b in zip(first, second.ljust(s1_sz, b"\0"), strict=False):
-        if a != b:
-            return -1 if a < b else 1
-        if not a:
-            break
-    return 0
+    one, other = first.partition(b"\0")[0], second.partition(b"\0")[0][:s1_sz]
+    return (one > other) - (one < other)
 
 
 # ---- stacks

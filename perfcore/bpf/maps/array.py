@@ -55,6 +55,10 @@ class IndexedMap(Map):
     def delete(self, key: bytes) -> None:
         raise LinuxError(EINVAL, "elements of an array are not deleted")
 
+    @property
+    def count(self) -> int:
+        return self.request.max_entries
+
     def keys_from(self, first: int, most: int) -> list[bytes]:
         end = min(first + most, self.request.max_entries)
         return [struct.pack("<I", index) for index in range(first, end)]
@@ -96,7 +100,8 @@ class ArrayMap(IndexedMap):
 
     @property
     def constant_bytes(self) -> memoryview | None:
-        return self.memory.data if self.frozen and self.request.flags & MapFlag.RDONLY_PROG else None
+        constant = self.frozen and self.request.flags & MapFlag.RDONLY_PROG
+        return self.memory.data if constant and self.request.max_entries == 1 else None
 
     def map_frames(self, task: Caller, length: int, offset: int, protection: int) -> int:
         if not self.request.flags & MapFlag.MMAPABLE:

@@ -128,6 +128,10 @@ class HashMap(Map):
         self._unlink(slot)
         self._free.append(slot)
 
+    @property
+    def count(self) -> int:
+        return len(self._slots)
+
     def elements(self) -> list[tuple[bytes, int]]:
         copy = self.own_copy
         return [(key, self.memory.address_of(self._start(slot, copy))) for key, slot in self._slots.items()]

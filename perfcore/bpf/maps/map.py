@@ -43,6 +43,15 @@ class Host(Protocol):
         """Of the one that executes."""
 
 
+class Types(Protocol):
+    """BTF."""
+
+    id: int
+
+    def retain(self) -> None: ...
+    def release(self) -> None: ...
+
+
 def round_up(size: int, to: int) -> int:
     return -(-size // to) * to
 
@@ -66,6 +75,13 @@ class Map(Shared):
         self.readers = WaitQueue()
         self.on_end: Callable[[Map], None] = lambda map: None
         self._regions: list[Region] = []
+        self._types: Types | None = None
+
+    def set_types(self, types: Types, key: int, value: int) -> None:
+        """What keys and values are of: `types` stays as long as the map."""
+        types.retain()
+        self._types = types
+        self.btf_id, self.btf_key_type_id, self.btf_value_type_id = types.id, key, value
 
     # ---- what is asked for
 
@@ -101,6 +117,9 @@ class Map(Shared):
         self.free()
 
     def free(self) -> None:
+        if self._types is not None:
+            self._types.release()
+            self._types = None
         for region in self._regions:
             self.host.memory.free(region)
         self._regions.clear()
@@ -121,6 +140,11 @@ class Map(Shared):
 
     def delete(self, key: bytes) -> None:
         raise LinuxError(ENOTSUPP, f"elements of {self.request.type.name} maps are not deleted")
+
+    @property
+    def count(self) -> int:
+        """How many `elements` there are."""
+        raise NotImplementedError
 
     def elements(self) -> Iterable[tuple[bytes, int]]:
         """Key and address of each, for bpf_for_each_map_elem."""

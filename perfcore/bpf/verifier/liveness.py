@@ -42,9 +42,11 @@ def live_registers(
         for target in following:
             before[target].append(pc)
     live = dict.fromkeys(successors, 0)
-    waiting = set(successors)
+    waiting = sorted(successors)  # the last ones first
+    queued = set(waiting)
     while waiting:
         pc = waiting.pop()
+        queued.remove(pc)
         after = 0
         for target in successors[pc]:
             after |= live[target]
@@ -52,7 +54,8 @@ def live_registers(
         now = after & ~written | read | 1 << FRAME_POINTER
         if now != live[pc]:
             live[pc] = now
-            waiting.update(before[pc])
+            waiting += [each for each in before[pc] if each not in queued]
+            queued.update(before[pc])
     return live
 
 

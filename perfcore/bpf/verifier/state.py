@@ -169,6 +169,11 @@ class State:
         return self.frames[-1]
 
     @property
+    def size(self) -> int:
+        """How much it is to copy or to compare: frames, and what is known of their stacks."""
+        return len(self.frames) + sum([len(frame.stack) for frame in self.frames])
+
+    @property
     def regs(self) -> list[Reg]:
         return self.frames[-1].regs
 

@@ -22,6 +22,7 @@ class Subject:
     immediates: Mapping[int, Reg] = field(default_factory=dict)
     last_context_byte: int = 0  # max_ctx_offset: of what it reads of its context
     last_id: int = 0
+    work: int = 0  # what it takes to look at it: 1 for each instruction, and for states and lines of the log
 
     def new_id(self) -> int:
         self.last_id += 1

@@ -45,6 +45,7 @@ from perfcore.bpf.verifier.structure import Flow, check_opcodes, functions
 from perfcore.bpf.verifier.subject import Subject
 
 MOST_PROCESSED = 100_000  # instructions: seconds of the host's time. Linux looks at ten times as many
+_MOST_WORK = 4  # for each of them: of states that are kept and compared, and of lines of the log
 _MOST_WAITING = 8192  # BPF_COMPLEXITY_LIMIT_JMP_SEQ
 _MOST_ARGUMENTS = 5
 _KEPT_EVERY = 16  # instructions, at most: states are kept where ways meet
@@ -96,25 +97,30 @@ class Verifier:
         log = self._subject.log
         detailed = log.detailed
         if log.wanted:
-            log.line(f"{state.pc}: {state.describe()}")
+            self._tell(f"{state.pc}: {state.describe()}")
         current: State | None = state
         while current is not None:
             pc = current.pc
-            if self.processed >= MOST_PROCESSED:
+            if self.processed >= MOST_PROCESSED or self._subject.work >= _MOST_WORK * MOST_PROCESSED:
                 raise Refusal(E2BIG, f"BPF program is too large. Processed {self.processed} insn")
             if (pc in self._flow.joins or self._calls_back(pc)) and self._is_covered(current):
                 self._ended(current)
                 return
             self.processed += 1
+            self._subject.work += 1
             instruction = self._instructions[pc]
             if log.wanted:
-                log.line(f"{pc}: ({instruction.opcode:02x}) {_text(instruction)}")
+                self._tell(f"{pc}: ({instruction.opcode:02x}) {_text(instruction)}")
             following = self._handlers[instruction.cls](current, instruction)
             if following is None:
                 self._ended(current)
             elif detailed:
-                log.line(f"{following.pc}: {following.describe()}")
+                self._tell(f"{following.pc}: {following.describe()}")
             current = following
+
+    def _tell(self, text: str) -> None:
+        self._subject.work += len(text) >> 7
+        self._subject.log.line(text)
 
     # ---- states that have been seen
 
@@ -129,6 +135,7 @@ class Verifier:
         """Whether a state that was found safe covers this one. Else it is kept, for those that come."""
         kept = self._kept.setdefault(state.pc, [])
         live = self._live[state.pc]
+        self._subject.work += len(kept) * state.size >> 4
         again = self._calls_back(state.pc)
         for old in list(kept):
             covered = old.covers(state, live)
@@ -145,6 +152,7 @@ class Verifier:
         return False
 
     def _keep(self, state: State, kept: list[State]) -> None:
+        self._subject.work += state.size >> 2
         copy = state.copy()
         copy.branches = 1
         copy.simplify(self._live[state.pc])
@@ -167,6 +175,7 @@ class Verifier:
         """To be followed later."""
         if len(self._waiting) >= _MOST_WAITING:
             raise Refusal(E2BIG, f"The sequence of {len(self._waiting)} jumps is too complex.")
+        self._subject.work += state.size >> 2
         if state.parent is not None:
             state.parent.branches += 1
         self._waiting.append(state)

@@ -29,9 +29,10 @@ class Workbench:
 
     isa: str = "x86_64"
     said: list[str] = field(default_factory=list)
+    executed: int = 0  # instructions of the guest's
 
     def __post_init__(self) -> None:
-        cpu = SimpleNamespace(number=0)
+        cpu = SimpleNamespace(number=0, core=SimpleNamespace(total=lambda probe: self.executed))
         self.cpu: Any = cpu
         kernel = SimpleNamespace(
             memory=PhysicalMemory(64 << 20),
@@ -65,7 +66,7 @@ class Workbench:
         entries = verify(subject).entries
         constants = {pc: self.bpf.address_of(map) for pc, map in named.items()}
         functions = compile_program(instructions, entries, constants)
-        return Program(self.bpf, Loaded(type, b"it", instructions, functions, tuple(maps), True, 0, 0, 0, 0, 0))
+        return Program(self.bpf, Loaded(type, b"it", instructions, functions, tuple(maps), True, 0, None, 0, 0, 0))
 
     def run(self, program: Program, context: bytes = b"") -> int:
         return self.bpf.run(program, context, self.cpu)

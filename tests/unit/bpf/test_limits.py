@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOMEM, LinuxError
-from perfcore.abi.bpf import MapFlag, MapType
+from perfcore.abi.bpf import MapFlag, MapType, ProgType
+from perfcore.bpf import allowance, subsystem
 from perfcore.bpf.instructions import (
     ADD,
     ALU64,
@@ -15,6 +16,7 @@ from perfcore.bpf.instructions import (
     JEQ,
     JLT,
     JMP,
+    JNE,
     JSET,
     LDX,
     LOAD_IMM64,
@@ -22,8 +24,12 @@ from perfcore.bpf.instructions import (
     MOV,
     OR,
     PSEUDO_FUNC,
+    PSEUDO_MAP_FD,
+    ST,
+    STX,
     Instruction,
 )
+from perfcore.bpf.log import Log
 from perfcore.bpf.refusal import Refusal
 from perfcore.bpf.run import BUDGET
 from perfcore.bpf.verifier import verifier
@@ -153,3 +159,81 @@ def test_a_map_of_pages_can_be_mapped_and_one_of_others_not() -> None:
     assert made.map_frames(task, 4096, 4096, 1) == first + 1  # type: ignore[arg-type]
     with pytest.raises(LinuxError):
         made.map_frames(task, 8192, 4096, 1)  # type: ignore[arg-type]
+
+
+def test_all_runs_together_are_paid_by_what_the_guest_executes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allowance, "FREE", 1000)
+    bench = Workbench()
+    endless, short = bench.load(nested_loops(1 << 23)), bench.load(nested_loops(10))
+    assert (bench.run(endless), bench.run(short)) == (0, 0)
+    assert {*bench.said} == {"BPF program 0 (it) was ended: 100 instructions of programs for each of the guest's"}
+    bench.executed = 1
+    assert bench.run(short) == 0  # 100 more: ten turns of ten turns are 100 calls
+    bench.executed = 100_000
+    assert bench.run(short) == 10
+
+
+def test_what_a_helper_moves_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeroes of 1 MiB count as 4096 instructions, so that 20,000 do not suffice for ten times."""
+    monkeypatch.setattr(subsystem, "BUDGET", 20_000)
+    bench = Workbench()
+    array = bench.map(MapType.ARRAY, 4, 1 << 20, 1)
+    wide = [insn(LOAD_IMM64, 1, PSEUDO_MAP_FD, imm=0), insn(0)]
+    look_up = [insn(ST | MEM, 10, offset=-4), *wide, insn(ALU64 | MOV | 8, 2, 10), insn(ALU64 | ADD, 2, imm=-4)]
+    move = [mov(2, 1 << 20), mov(3, 0), insn(CALL_OPCODE, imm=4), mov(0, 0), EXIT]
+    inner = [*look_up, insn(CALL_OPCODE, imm=1), insn(JMP | JNE, 0, offset=1), EXIT, insn(ALU64 | MOV | 8, 1, 0), *move]
+    wide = [insn(LOAD_IMM64, 2, PSEUDO_FUNC, imm=6), insn(0)]
+    outer = [mov(1, 10), *wide, mov(3, 0), mov(4, 0), insn(CALL_OPCODE, imm=LOOP), mov(0, 1), EXIT]
+    program = bench.load([*outer, *inner], [array], ProgType.KPROBE)
+    assert bench.run(program) == 0
+    assert bench.said == ["BPF program 0 (it): a run was ended after 20,000 instructions"]
+
+
+def test_a_key_stays_where_a_callback_has_seen_it() -> None:
+    """Until the run ends: the callback keeps its address on the caller's stack, who loads through it afterwards."""
+    bench = Workbench()
+    table = bench.map(MapType.HASH, 4, 8, 4)
+    table.update(b"\x07\0\0\0", bytes(8), 0)
+    address = [insn(ALU64 | MOV | 8, 1, 10), insn(ALU64 | ADD, 1, imm=-16), insn(ST | MEM | 0x18, 10, offset=-16)]
+    begin = [*address, insn(STX | MEM | 0x18, 10, 1, -8), insn(ALU64 | MOV | 8, 3, 10), insn(ALU64 | ADD, 3, imm=-8)]
+    wide = [insn(LOAD_IMM64, 1, PSEUDO_MAP_FD, imm=0), insn(0), insn(LOAD_IMM64, 2, PSEUDO_FUNC), insn(0)]
+    after = [mov(4, 0), insn(CALL_OPCODE, imm=164), insn(LDX | MEM | 0x18, 1, 10, -8), insn(LDX | MEM, 0, 1), EXIT]
+    program = [*begin, *wide, *after]
+    at = len(begin) + 2
+    program[at] = program[at]._replace(imm=len(program) - at - 1)
+    callback = [insn(STX | MEM | 0x18, 4, 2), mov(0, 0), EXIT]
+    assert bench.run(bench.load([*program, *callback], [table])) == 7
+
+
+def test_what_a_frozen_map_holds_is_known_of_its_only_element() -> None:
+    """The first of two says 0, the second 1 << 20: what is looked up may be either."""
+    bench = Workbench()
+    array = bench.map(MapType.ARRAY, 4, 8, 2, MapFlag.RDONLY_PROG)
+    array.update(b"\1\0\0\0", (1 << 20).to_bytes(8, "little"), 0)
+    array.frozen = True
+    look_up = [insn(ST | MEM, 10, offset=-4, imm=1), insn(LOAD_IMM64, 1, PSEUDO_MAP_FD, imm=0), insn(0)]
+    key = [insn(ALU64 | MOV | 8, 2, 10), insn(ALU64 | ADD, 2, imm=-4), insn(CALL_OPCODE, imm=1)]
+    use = [insn(JMP | JNE, 0, offset=2), mov(0, 0), EXIT, insn(ALU64 | MOV | 8, 1, 0), insn(LDX | MEM | 0x18, 2, 1)]
+    beyond = [insn(ALU64 | ADD | 8, 1, 2), insn(LDX | MEM | 0x18, 0, 1), EXIT]
+    with pytest.raises(Refusal, match="unbounded"):
+        bench.load([*look_up, *key, *use, *beyond], [array])
+
+
+def test_a_log_keeps_its_end_or_its_beginning() -> None:
+    for level, size, kept in ((1, 4, b"ne\n\0"), (9, 4, b"one\0"), (1, 1, b"\0"), (1, 100, b"one\nline\n\0")):
+        log = Log(level, size, 1)
+        log.line("one")
+        log.line("line")
+        assert (log.contents(), log.overflows) == (kept, size < 10)
+
+
+def test_ways_through_a_full_stack_are_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state has 512 bytes of which something is known: a thousand such are as much as a long program."""
+    monkeypatch.setattr(verifier, "MOST_PROCESSED", 20_000)
+    program = [insn(LDX | MEM | 0x18, 2, 1), mov(0, 0)]
+    program += [insn(ST | MEM | 0x10, 10, offset=-1 - byte, imm=1) for byte in range(512)]
+    program += [insn(JMP | JSET, 2, imm=1 << bit % 31) for bit in range(4000)]
+    bench = Workbench()
+    with pytest.raises(Refusal, match=r"too large\. Processed [0-9]{3} ") as refused:
+        bench.load([*program, EXIT])
+    assert refused.value.code == E2BIG

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from emulator.linux.syscalls.names import syscall_name
-from fuzz.program import rows_of
-from fuzz.run import BASE, Outcome, run_seed
+from fuzz.run import ANY_CALLS, BASE, Kind, Outcome, run_seed
 
 ISAS = ("aarch64", "x86_64")
 TWICE = 4  # one in so many runs again, and has to do the same
@@ -19,9 +18,10 @@ SLOW_SECONDS = 10  # of CPU time
 class Campaign:
     """Programs of these ISAs, from a seed on."""
 
-    def __init__(self, isas: Sequence[str], seed: int, base: Path = BASE) -> None:
+    def __init__(self, isas: Sequence[str], seed: int, base: Path = BASE, kind: Kind = ANY_CALLS) -> None:
         self._isas = isas
         self._base = base
+        self._kind = kind
         self.seed = seed
         self.programs = self.calls = self.tasks = self.most_host_bytes = 0
         self.failures: list[str] = []
@@ -31,13 +31,13 @@ class Campaign:
     def next(self) -> Iterator[str]:
         """One seed on each ISA; what is wrong."""
         for isa in self._isas:
-            outcome = run_seed(isa, self.seed, self._base)
+            outcome = run_seed(isa, self.seed, self._base, self._kind)
             self._note(isa, outcome)
             problem = outcome.problem
             if not problem and self.seed % TWICE == 0:
-                problem = _difference(outcome, run_seed(isa, self.seed, self._base))
+                problem = _difference(outcome, run_seed(isa, self.seed, self._base, self._kind))
             if problem:
-                again = f"python tests/fuzz --one --isa {isa} --seed {self.seed} --in {self._base}"
+                again = f"python tests/fuzz{self._kind.option} --one --isa {isa} --seed {self.seed} --in {self._base}"
                 self.failures.append(f"{again}\n{problem}")
                 yield self.failures[-1]
             elif outcome.seconds > SLOW_SECONDS:
@@ -58,7 +58,7 @@ class Campaign:
 
     def never_succeeded(self, isa: str) -> list[str]:
         """Names of the calls that have a row and of which none has succeeded."""
-        return [row.name for row in rows_of(isa) if row.number(isa) not in self._succeeded[isa]]
+        return [row.name for row in self._kind.rows(isa) if row.number(isa) not in self._succeeded[isa]]
 
     def summary(self) -> str:
         lines = [
@@ -66,7 +66,7 @@ class Campaign:
             f"{len(self.failures)} problems, at most {self.most_host_bytes >> 20} MiB more of the host's memory"
         ]
         for isa in self._isas:
-            known = {row.number(isa) for row in rows_of(isa)}
+            known = {row.number(isa) for row in self._kind.rows(isa)}
             unknown = sorted(syscall_name(isa, number) for number in self._succeeded[isa] - known)
             assert not unknown, f"{isa}: calls without a row have succeeded: {unknown}"
             lines.append(f"{isa}: never succeeded: {' '.join(self.never_succeeded(isa))}")

@@ -29,6 +29,7 @@ FAVOURITES = (
 )  # fmt: skip
 MOST_OF_ANY_NUMBER = 600
 PERF_EVENT_OPEN = Syscall("perf_event_open", PerfEventOpen.open, 241, 298, table.Support.PARTIAL, "perfcore's")
+BPF = Syscall("bpf", lambda task, cmd, uattr, size: 0, 280, 321, table.Support.PARTIAL, "perfcore's")
 SIGALRM = 14
 
 
@@ -134,13 +135,13 @@ class RandomProgram:
                 self._restorer,
                 rng.choice((0, 0, rng.getrandbits(64) & ~(1 << SIGALRM - 1))),
             )
-            self._call("rt_sigaction", signal, at, 0, 8, written=_words(at, struct.pack("<4Q", *action)))
+            self._call("rt_sigaction", signal, at, 0, 8, written=words(at, struct.pack("<4Q", *action)))
         if rng.random() < 0.8:
             stack = struct.pack("<QQQ", layout.STACKS, 0, layout.STACK_BYTES)
-            self._call("sigaltstack", at, 0, written=_words(at, stack))
+            self._call("sigaltstack", at, 0, written=words(at, stack))
         period_us = rng.choice((5, 20, 100))
         timer = struct.pack("<4Q", 0, period_us, 0, period_us)
-        self._call("setitimer", 0, at, 0, written=_words(at, timer))
+        self._call("setitimer", 0, at, 0, written=words(at, timer))
         for opening in rng.sample(_OPENING, rng.randrange(4, len(_OPENING) + 1)):
             opening(self)
 
@@ -202,7 +203,7 @@ class RandomProgram:
         address = rng.choice((b"\2\0\x50\0\x7f\0\0\1" + bytes(8), b"\1\0\0name" + bytes(9), b"\1\0socket" + bytes(8)))
         family = address[0]
         listening = self._call("socket", family, 1, 0, kind="socket")
-        self._call("bind", listening, at, 16, written=_words(at, address))
+        self._call("bind", listening, at, 16, written=words(at, address))
         self._call("listen", listening, rng.choice((1, 5)))
         connecting = self._call("socket", family, rng.choice((1, 0x801)), 0, kind="socket")
         self._call("connect", connecting, at, 16)
@@ -259,8 +260,8 @@ class RandomProgram:
             kind = rng.choice(list(self._structures))
             address = rng.choice(self._structures[kind])
             content = contents.STRUCTURES[kind](rng)[: layout.STRIDE - 8]
-            words = _words(address, content)
-            call.written += words if rng.randrange(2) else rng.sample(words, 1)
+            changed = words(address, content)
+            call.written += changed if rng.randrange(2) else rng.sample(changed, 1)
         self.calls.append(call)
 
     # ---- code
@@ -306,7 +307,7 @@ class RandomProgram:
         return bytes(code)
 
 
-def _words(address: int, content: bytes) -> list[tuple[int, int]]:
+def words(address: int, content: bytes) -> list[tuple[int, int]]:
     padded = content + bytes(-len(content) % 8)
     return [
         (address + place, value)

@@ -8,13 +8,15 @@ import os
 import random
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from emulator.linux.process.task import Task
+from emulator.linux.syscalls.table import Syscall
 from fuzz.child import in_child, peak_bytes, resident_bytes
 from fuzz.host_watch import HostWatch, tree
-from fuzz.program import RandomProgram
+from fuzz.program import RandomProgram, rows_of
 from perfemu.guest import Guest
 from perfemu.session import Session
 
@@ -46,6 +48,23 @@ class Outcome:
     digest: str = ""  # of all that the guest did and was told, with the times
     host_bytes: int = 0
     seconds: float = 0.0  # of CPU time
+
+
+Finish = Callable[[], str]
+"""What is found to be wrong when a program has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What programs do. `option` of this command asks for it; `watch` looks at what a session does with them."""
+
+    option: str
+    program: type[RandomProgram]
+    rows: Callable[[str], list[Syscall]]
+    watch: Callable[[Session], Finish]
+
+
+ANY_CALLS = Kind("", RandomProgram, rows_of, lambda session: lambda: "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +102,10 @@ def make_directory(root: Path) -> Path:
     return inside
 
 
-def make_program(isa: str, seed: int, inside: Path, null: int) -> Guest:
+def make_program(isa: str, seed: int, inside: Path, null: int, kind: Kind = ANY_CALLS) -> Guest:
     """Write it into the directory; how it is to be run there, on `null`, a descriptor of /dev/null."""
     path = inside / "program"
-    path.write_bytes(RandomProgram(isa, seed, CALLS, str(inside), str(path)).elf())
+    path.write_bytes(kind.program(isa, seed, CALLS, str(inside), str(path)).elf())
     path.chmod(0o755)
     machine = Machine.of(isa, seed)
     return Guest(
@@ -96,7 +115,7 @@ def make_program(isa: str, seed: int, inside: Path, null: int) -> Guest:
     )  # fmt: skip
 
 
-def run_seed(isa: str, seed: int, base: Path = BASE) -> Outcome:
+def run_seed(isa: str, seed: int, base: Path = BASE, kind: Kind = ANY_CALLS) -> Outcome:
     """In a child, with directories of its own, which are gone afterwards. Their name is one that a guest may see."""
     root = base / f"fuzz-{isa}-{seed:08}"
     _remove(root)
@@ -104,7 +123,7 @@ def run_seed(isa: str, seed: int, base: Path = BASE) -> Outcome:
     try:
         inside = make_directory(root)
         before = tree(root / "outside")
-        outcome = in_child(Outcome, lambda outcome: run_program(isa, seed, inside, outcome))
+        outcome = in_child(Outcome, lambda outcome: run_program(isa, seed, inside, outcome, kind))
         if not outcome.problem:
             if tree(root / "outside") != before:
                 outcome.problem = "files have changed outside of where the guest may write"
@@ -123,9 +142,10 @@ def _remove(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
 
 
-def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
+def run_program(isa: str, seed: int, inside: Path, outcome: Outcome, kind: Kind = ANY_CALLS) -> str:
     """Run it here, and note what it does; what is wrong with that, or nothing."""
-    session = Session(make_program(isa, seed, inside, os.open(os.devnull, os.O_RDWR)))
+    session = Session(make_program(isa, seed, inside, os.open(os.devnull, os.O_RDWR), kind))
+    finish = kind.watch(session)
     kernel = session.machine.kernel
     said = outcome.said
     kernel.messages = said.append
@@ -165,4 +185,4 @@ def run_program(isa: str, seed: int, inside: Path, outcome: Outcome) -> str:
         return f"{len(kernel.tasks)} tasks"
     if outcome.host_bytes > MOST_HOST_BYTES:
         return f"{outcome.host_bytes >> 20} MiB of the host's memory"
-    return ""
+    return finish()

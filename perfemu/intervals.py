@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from perfemu.counters import Counters, MeasuredRun
 from perfemu.interruption import Interruption
-from perfemu.moments import Span, When, toggle
+from perfemu.moments import Span, When, let_switch
 from perfemu.run_times import RunTimes
 from perfemu.statistics.counts import Counts, Label, Reading
 
@@ -83,14 +83,9 @@ class Timed:
         on_switch: Callable[[bool], None] | None,
     ) -> None:
         self._run, self._counters, self._when = run, counters, when
-        self._on_switch = on_switch
         self._begun_ns: int | None = None
         self._intervals = None if on_interval is None else Intervals(run, counters, interruption, make, on_interval)
-        if when.toggles is not None:
-            self._tell(False)
-            toggle(run, when.toggles, self._switch)
-        if when.control is not None:
-            run.obey(when.control, self._switch)
+        let_switch(run, when, self._switch, on_switch)
         if not when.toggles:
             self._begin()
 
@@ -99,15 +94,10 @@ class Timed:
         if self._intervals is not None and self._when.every is not None:
             self._intervals.begin(self._when.every, self._when.most)
 
-    def _switch(self, on: bool, name: str = "") -> None:
+    def _switch(self, on: bool, name: str) -> None:
         self._counters.switch(on, name)
-        self._tell(on)
         if on and self._begun_ns is None:
             self._begin()
-
-    def _tell(self, on: bool) -> None:
-        if self._on_switch is not None:
-            self._on_switch(on)
 
     def ended(self, times: RunTimes) -> RunTimes:
         """After the run: of what was counted. Time passes for perf, too, only once it has begun to count."""

@@ -5,7 +5,7 @@ What perf's -D and -I say, and an ``i`` behind a number of instructions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -105,7 +105,19 @@ def at(run: Clockwork, span: Span, call: Callable[[], None]) -> None:
     run.every(span, once)
 
 
-def toggle(run: Clockwork, toggles: Sequence[Span], switch: Callable[[bool], None]) -> None:
-    """Before the run: let `switch` hear at each of them whether counting begins or ends."""
-    for number, moment in enumerate(toggles):
-        at(run, moment, partial(switch, number % 2 == 0))
+def let_switch(run: Clockwork, when: When, switch: Switch, tell: Callable[[bool], None] | None) -> None:
+    """Before the run: let `switch` hear whether counting begins or ends, as `when` and the guest say; then `tell`, who
+    also hears of one that does not begin at once."""
+
+    def switched(on: bool, name: str = "") -> None:
+        switch(on, name)
+        if tell is not None:
+            tell(on)
+
+    if when.toggles is not None:
+        if tell is not None:
+            tell(False)
+        for number, moment in enumerate(when.toggles):
+            at(run, moment, partial(switched, number % 2 == 0))
+    if when.control is not None:
+        run.obey(when.control, switched)

@@ -35,7 +35,7 @@ from perfemu.events.spec import EventSpec
 from perfemu.file_limits import ONE_FILE, RING_BUFFER_PAGES, FileLimits, Files, LimitedRun
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
-from perfemu.moments import ALWAYS, When, toggle
+from perfemu.moments import ALWAYS, When, let_switch
 from perfemu.namespace import Namespace
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
@@ -330,7 +330,7 @@ def record(
         recorder.write_to(lambda: destinations.writer, interruption)
         assert recorder.drain is not None, "it writes"
         limits = FileLimits(session, recorder.tracking, recorder.drain, destinations, files)
-        _let_switch(session, recorder, when, on_switch)
+        let_switch(session, when, recorder.switch, on_switch)
         ending, interrupted_by = None, None
         try:
             with session.showing_progress(progress):
@@ -361,22 +361,6 @@ def record(
             destinations.dropped,
             limits.reached,
         )
-
-
-def _let_switch(session: RecordedRun, recorder: Recorder, when: When, on_switch: Callable[[bool], None] | None) -> None:
-    """Before the run: sampling begins and ends as it is asked for."""
-
-    def switch(on: bool, name: str = "") -> None:
-        recorder.switch(on, name)
-        if on_switch is not None:
-            on_switch(on)
-
-    if when.toggles is not None:
-        if on_switch is not None:
-            on_switch(False)
-        toggle(session, when.toggles, switch)
-    if when.control is not None:
-        session.obey(when.control, switch)
 
 
 def _time_of(session: RecordedRun) -> str:

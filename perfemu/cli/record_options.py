@@ -117,11 +117,14 @@ def files_of(options: argparse.Namespace) -> Files:
     switch: Span | int | Literal["signal"] | None = options.switch_output
     if options.switch_max_files is not None and switch is None:
         raise UsageError("record --switch-max-files: wants --switch-output")
+    if (options.switch_max_files or 0) > MOST_FILES:
+        why = f"at most {MOST_FILES}: each is open until the run's end"
+        raise UsageError(f"record --switch-max-files {options.switch_max_files}: {why}")
     switching = Switching(
         bytes=switch if isinstance(switch, int) else 0,
         by_signal=switch == "signal",
         every=switch if isinstance(switch, Span) else None,
-        files=min(options.switch_max_files or MOST_FILES, MOST_FILES),
+        files=options.switch_max_files or MOST_FILES,
         names_time=options.timestamp_filename,
     )
     return Files(options.mmap_pages, options.max_size, switching)

@@ -65,6 +65,11 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str) -> subproc
         ("record --switch-output=x ARM", 129, "--switch-output: 'x' is no size (10M), no simulated time (1s, 20ms)"),
         ("record --switch-output=1s -o - ARM", 129, "record --switch-output: a pipe is one file"),
         ("record --switch-max-files 2 ARM", 129, "record --switch-max-files: wants --switch-output"),
+        (
+            "record --switch-output=1s --switch-max-files 1001 ARM",
+            129,
+            "record --switch-max-files 1001: at most 1000: each is open until the run's end",
+        ),
         ("record --exact -D 1 ARM", 129, "record: --exact is of a whole run"),
         ("record -m 0 ARM", 129, "-m/--mmap-pages: 0: buffers have 1 to 262144 pages of 4 KiB"),
         ("record --exclude-perf ARM", 129, "record --exclude-perf: there is no perf in the guest"),

@@ -13,8 +13,9 @@ from emulator.linux.syscalls.table import Address, Support, Syscall, UInt
 if TYPE_CHECKING:
     from perfcore.bpf.syscall import BpfCalls
 
-_NOTE = "maps, BTF, programs that observe (KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT), links; see docs/bpf.md"
+_NOTE = "maps, BTF, links; programs that observe (KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT, TRACING): docs/bpf.md"
 _TRACE_PIPE = "/sys/kernel/tracing/trace_pipe"
+_BTF = "/sys/kernel/btf/vmlinux"
 _SYSCTLS = {  # of /proc/sys/kernel: nobody without CAP_BPF makes maps and programs, and that is not changed
     "unprivileged_bpf_disabled": "2\n",
     "bpf_stats_enabled": "0\n",
@@ -37,6 +38,12 @@ class LateBpf:
         """bpf(2)"""
         return self._calls.call(task, cmd, uattr, size)
 
+    def kernel_types(self) -> bytes:
+        """The BTF of the kernel."""
+        from perfcore.bpf.types.vmlinux import kernel_types
+
+        return kernel_types(self._kernel.architecture.isa).data
+
     def open_trace_pipe(self, task: Caller, flags: int) -> File:
         return self._calls.open_trace_pipe(flags)
 
@@ -46,5 +53,6 @@ def install_bpf(kernel: Kernel) -> None:
     late = LateBpf(kernel)
     kernel.syscalls.install(Syscall("bpf", late.bpf, 280, 321, Support.PARTIAL, _NOTE))
     kernel.register_files(_TRACE_PIPE, late.open_trace_pipe)
+    kernel.file_tree.register_bytes(_BTF, late.kernel_types)
     for name, text in _SYSCTLS.items():
         kernel.file_tree.register_text(f"/proc/sys/kernel/{name}", text)

@@ -77,13 +77,27 @@ class ProgType(IntEnum):
     TRACEPOINT = 5
     PERF_EVENT = 7
     RAW_TRACEPOINT = 17
+    TRACING = 26
+
+
+class AttachType(IntEnum):
+    """enum bpf_attach_type, of those that are known."""
+
+    TRACE_RAW_TP = 23
+    TRACE_FENTRY = 24
+    TRACE_FEXIT = 25
+    MODIFY_RETURN = 26
+    TRACE_ITER = 28
+    PERF_EVENT = 41
+    TRACE_KPROBE_MULTI = 42
+    TRACE_UPROBE_MULTI = 48
 
 
 LAST_PROG_TYPE = 32  # BPF_PROG_TYPE_NETFILTER
 LAST_MAP_TYPE = 33  # BPF_MAP_TYPE_ARENA
 
-PERF_EVENT_ATTACH = 41  # BPF_PERF_EVENT, of enum bpf_attach_type
-LINK_TYPE_RAW_TRACEPOINT, LINK_TYPE_PERF_EVENT = 1, 7  # enum bpf_link_type
+PERF_EVENT_ATTACH = AttachType.PERF_EVENT
+LINK_TYPE_RAW_TRACEPOINT, LINK_TYPE_TRACING, LINK_TYPE_PERF_EVENT = 1, 2, 7  # enum bpf_link_type
 
 
 class UpdateFlag(IntEnum):
@@ -218,6 +232,7 @@ LAYOUTS: Mapping[Cmd, Layout] = {
     Cmd.LINK_DETACH: Layout("link_fd"),
     Cmd.PROG_BIND_MAP: Layout("prog_fd map_fd flags"),
 }
+TRACING_LINK = Layout("prog_fd target_fd attach_type flags target_btf_id cookie:Q")  # LINK_CREATE of their programs
 
 
 def packed(fields: Sequence[tuple[str, int | bytes]]) -> bytes:

@@ -1,7 +1,6 @@
 """Btf: types that a process has loaded. Documentation/bpf/btf.rst; what kernel/bpf/btf.c checks of its form.
 
-What the types say decides nothing here: they are kept for those who ask. There is no BTF of the kernel itself
-(/sys/kernel/btf/vmlinux): none of its types are true of a kernel that is modelled.
+Here is whether they are in order. What they say is asked of types.reader; the kernel's own are made by types.vmlinux.
 """
 
 from __future__ import annotations
@@ -53,6 +52,9 @@ def _wrong(why: str) -> LinuxError:
 class Btf(Shared):
     """One that is in order."""
 
+    name = b""
+    is_kernels = False
+
     def __init__(self, data: bytes) -> None:
         """LinuxError as btf_parse() fails."""
         self.id = 0
@@ -101,6 +103,13 @@ class Btf(Shared):
         named = self._strings[name] != 0
         if (named and kind in _WITHOUT_NAME) or (not named and kind in _NEED_NAME):
             raise _wrong(f"type {number} of kind {kind} has {'a' if named else 'no'} name")
+
+
+class KernelBtf(Btf):
+    """Of the kernel itself, which stays."""
+
+    name = b"vmlinux"
+    is_kernels = True
 
 
 def _sections(data: bytes) -> tuple[bytes, bytes]:

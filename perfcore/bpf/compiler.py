@@ -7,7 +7,7 @@ the run's budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from perfcore.bpf.helpers.table import ALL_HELPERS
@@ -67,9 +67,14 @@ _SIGNED_COMPARISONS = {JSGT: ">", JSGE: ">=", JSLT: "<", JSLE: "<="}
 
 
 def compile_program(
-    instructions: Sequence[Instruction], entries: Sequence[int], constants: Mapping[int, int]
+    instructions: Sequence[Instruction],
+    entries: Sequence[int],
+    constants: Mapping[int, int],
+    object_loads: Collection[int] = frozenset(),
 ) -> dict[int, Function]:
-    """Its functions by where they begin. `constants`: what 64-bit immediates load that are no numbers."""
+    """Its functions by where they begin. `constants`: what 64-bit immediates load that are no numbers; `object_loads`:
+    the instructions that load from objects of the kernel's.
+    """
     names: dict[str, Any] = {
         "call": call_helper, "compute": compute, "signed": signed, "swapped": swapped,
         **{f"load{8 * size}": function for size, function in LOADS.items()},
@@ -78,7 +83,7 @@ def compile_program(
     for number, row in ALL_HELPERS.items():
         names[f"h{number}"] = row.run
     text = "".join(
-        "".join(_Function(instructions, constants, first, end).lines())
+        "".join(_Function(instructions, constants, object_loads, first, end).lines())
         for first, end in zip(entries, (*entries[1:], len(instructions)), strict=True)
     )
     exec(compile(text, "<BPF program>", "exec"), names)
@@ -88,9 +93,17 @@ def compile_program(
 class _Function:
     """One, as text."""
 
-    def __init__(self, instructions: Sequence[Instruction], constants: Mapping[int, int], first: int, end: int) -> None:
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        constants: Mapping[int, int],
+        object_loads: Collection[int],
+        first: int,
+        end: int,
+    ) -> None:
         self._instructions = instructions
         self._constants = constants
+        self._object_loads = object_loads
         self._first, self._end = first, end
         starts = {first}
         for pc, instruction in enumerate(instructions[first:end], start=first):
@@ -141,7 +154,7 @@ class _Function:
             case 0:
                 yield f"r{instruction.dst} = {self._immediate(pc, instruction)}"
             case 1:
-                yield _load(instruction)
+                yield _load(instruction, of_object=pc in self._object_loads)
             case 2 | 3:
                 yield from _store(instruction)
 
@@ -234,9 +247,10 @@ def _address(register: int, offset: int) -> str:
     return f"r{register} + {offset}" if offset else f"r{register}"
 
 
-def _load(instruction: Instruction) -> str:
+def _load(instruction: Instruction, *, of_object: bool) -> str:
     bits = 8 * instruction.size
-    loaded = f"load{bits}(run.views, {_address(instruction.src, instruction.offset)})"
+    address = _address(instruction.src, instruction.offset)
+    loaded = f"run.load_object({address}, {instruction.size})" if of_object else f"load{bits}(run.views, {address})"
     if instruction.mode == MEMSX:
         loaded = f"signed({loaded}, {bits}) & {MASK64}"
     return f"r{instruction.dst} = {loaded}"

@@ -41,7 +41,7 @@ class LinkFile(ObjectFile[Link]):
     path_name = "anon_inode:bpf_link"
 
     def details(self) -> str:
-        kinds = {1: "raw_tracepoint", 7: "perf"}
+        kinds = {1: "raw_tracepoint", 2: "tracing", 7: "perf"}
         link = self.thing
         of_program = f"prog_tag:\t{link.program.tag.hex()}\nprog_id:\t{link.program.id}\n"
         return f"link_type:\t{kinds[link.type]}\nlink_id:\t{link.id}\n{of_program}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from emulator.linux.errors import EBADF, EINVAL, ENOENT, ENOSPC, ENOTSUPP, EOPNOTSUPP, EPERM, LinuxError
-from perfcore.abi.bpf import LAYOUTS, PERF_EVENT_ATTACH, Cmd, ProgType
+from perfcore.abi.bpf import LAYOUTS, PERF_EVENT_ATTACH, TRACING_LINK, AttachType, Cmd, ProgType
 from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from perfcore.bpf.files import LinkFile, link_of, program_of
 from perfcore.bpf.links import Link, PerfEventLink, RawTracepointLink, raw_source
+from perfcore.bpf.program import Program
 from perfcore.bpf.request import CAP_SYS_ADMIN, Request
 from perfcore.bpf.subsystem import Bpf
+from perfcore.bpf.trampolines import TracingLink
 from perfcore.events.event_file import PerfEventFile
 
 _LONGEST_NAME = 127
@@ -29,6 +31,10 @@ def _install(bpf: Bpf, request: Request, link: Link) -> int:
 def raw_tracepoint_open(bpf: Bpf, request: Request) -> int:
     attr = request.fields(LAYOUTS[Cmd.RAW_TRACEPOINT_OPEN])
     program = program_of(request.task, attr["prog_fd"])
+    if program.type == ProgType.TRACING:
+        if attr["name"]:
+            raise LinuxError(EINVAL, "a program of type TRACING knows what it is for: there is no name")
+        return _install(bpf, request, _tracing_link(bpf, program, attr["cookie"]))
     if program.type != ProgType.RAW_TRACEPOINT:
         raise LinuxError(EINVAL, f"a program of type {program.type.name} is not for raw tracepoints")
     name = request.task.mm.read_string(attr["name"], _LONGEST_NAME).decode("utf-8", "replace")
@@ -40,9 +46,34 @@ def raw_tracepoint_open(bpf: Bpf, request: Request) -> int:
     )
 
 
+def _tracing_link(bpf: Bpf, program: Program, cookie: int) -> Link:
+    attachment = program.attachment
+    assert attachment is not None, "programs of type TRACING have one"
+    if attachment.type == AttachType.TRACE_RAW_TP:
+        name = attachment.target.name
+        told = raw_source(bpf.raw_tracepoints, name)
+        return RawTracepointLink(program, bpf.links.remove, name, bpf.kernel.tracepoints, told, cookie)
+    return TracingLink(program, bpf.links.remove, bpf.trampolines.find(attachment), cookie)
+
+
+def _create_tracing_link(bpf: Bpf, request: Request, program: Program) -> int:
+    """bpf_tracing_prog_attach()"""
+    attr = request.fields(TRACING_LINK)
+    assert program.attachment is not None, "programs of type TRACING have one"
+    if attr["attach_type"] != program.attachment.type:
+        raise LinuxError(EINVAL, f"attach_type {attr['attach_type']}: it was loaded for {program.attachment.type.name}")
+    if attr["target_fd"] or attr["target_btf_id"]:
+        raise LinuxError(EINVAL, "target_fd, target_btf_id: only extensions, which are not modelled, find others")
+    if attr["flags"]:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    return _install(bpf, request, _tracing_link(bpf, program, attr["cookie"]))
+
+
 def link_create(bpf: Bpf, request: Request) -> int:
+    program = program_of(request.task, LAYOUTS[Cmd.LINK_CREATE].read(request.data)["prog_fd"])
+    if program.type == ProgType.TRACING:
+        return _create_tracing_link(bpf, request, program)
     attr = request.fields(LAYOUTS[Cmd.LINK_CREATE])
-    program = program_of(request.task, attr["prog_fd"])
     if attr["attach_type"] != PERF_EVENT_ATTACH or program.type not in _OBSERVING:
         what = f"attach_type {attr['attach_type']}, a program of type {program.type.name}"
         raise LinuxError(EINVAL, f"{what}: programs are linked to perf events here (BPF_PERF_EVENT)")

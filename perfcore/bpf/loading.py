@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, ENOTSUPP, EPERM, LinuxError
-from perfcore.abi.bpf import LAST_PROG_TYPE, LAYOUTS, Attr, Cmd
+from perfcore.abi.bpf import LAST_PROG_TYPE, LAYOUTS, Attr, Cmd, ProgType
 from perfcore.bpf.compiler import compile_program
 from perfcore.bpf.files import btf_of, map_file
 from perfcore.bpf.helpers.helper import TRACING
@@ -25,10 +25,11 @@ from perfcore.bpf.instructions import (
 from perfcore.bpf.log import Log
 from perfcore.bpf.maps.array import ArrayMap
 from perfcore.bpf.maps.map import Map
-from perfcore.bpf.program import Loaded, Program
+from perfcore.bpf.program import Attachment, Loaded, Program
 from perfcore.bpf.refusal import Refusal, malformed
 from perfcore.bpf.request import CAP_BPF, CAP_PERFMON, Request, object_name
 from perfcore.bpf.subsystem import Bpf
+from perfcore.bpf.tracing import attachment, function_types, target_program, traced
 from perfcore.bpf.verifier import scalar
 from perfcore.bpf.verifier.state import Kind, Reg
 from perfcore.bpf.verifier.subject import Subject
@@ -52,8 +53,7 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     gpl = text.decode("utf-8", "replace") in _GPL
     _check_permission(request, attr)
     number = attr["prog_type"]
-    if attr["attach_btf_id"] or attr["attach_prog_fd"]:
-        raise LinuxError(EINVAL, "attach_btf_id: there are no types of the kernel (BTF), so no fentry and no fexit")
+    target = target_program(request, attr)
     data = request.task.mm.read(attr["insns"], attr["insn_cnt"] * INSN_BYTES)
     kind = next((kind for type, kind in bpf.kinds.items() if type == number), None)
     if kind is None:
@@ -62,13 +62,19 @@ def prog_load(bpf: Bpf, request: Request) -> int:
         )
     name = object_name(attr.name("prog_name"))
     btf = btf_of(request.task, attr["prog_btf_fd"]) if attr["prog_btf_fd"] else None
+    functions_of_btf = function_types(request, attr) if btf is not None else ()
     log = Log(attr["log_level"], attr["log_size"], attr["log_buf"])
     if attr["insn_cnt"] > MOST_INSNS:
         raise LinuxError(E2BIG, f"a program of more than {MOST_INSNS} instructions is not modelled")
     loading = _Loading(bpf, request, attr, decode(data))
-    subject = Subject(kind, loading.instructions, gpl, log)
+    subject = Subject(kind, loading.instructions, gpl, log, bpf.kernel_types)
+    attached: Attachment | None = None
     discharge = bpf.memory.charge(_PROGRAM_BYTES + len(loading.instructions) * _BYTES_OF_INSN)
     try:
+        if kind.type == ProgType.TRACING:
+            types = None if target is None else target.loaded.btf
+            attached = attachment(bpf.kernel_types(), attr, target, types)
+            subject.traced = traced(attached)
         subject.immediates = loading.immediates()
         verified = verify(subject)
     except Refusal as refusal:
@@ -82,10 +88,12 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     except LinuxError:
         discharge()
         raise
-    functions = compile_program(loading.instructions, verified.entries, loading.constants)
+    of_objects = frozenset(pc for pc, of_object in subject.object_loads.items() if of_object)
+    functions = compile_program(loading.instructions, verified.entries, loading.constants, of_objects)
     loaded = Loaded(
         kind.type, name, loading.instructions, functions, tuple(loading.maps), gpl, request.task.credentials.uid,
         btf, subject.last_context_byte, verified.processed, bpf.kernel.clock.monotonic_ns(),
+        attached, functions_of_btf,
     )  # fmt: skip
     program = Program(bpf, loaded, discharge)
     try:

@@ -19,7 +19,8 @@ from perfcore.bpf.maps.map import Map
 from perfcore.bpf.objects import Registry
 from perfcore.bpf.program import Program
 from perfcore.bpf.request import CAP_BPF, CAP_SYS_ADMIN, Request
-from perfcore.bpf.subsystem import Bpf
+from perfcore.bpf.subsystem import KERNEL_BTF_ID, Bpf
+from perfcore.bpf.trampolines import TracingLink
 from perfcore.events.programs import ProgramFile
 
 _MOST_ARGUMENTS_BYTES = 12 * 8  # of a raw tracepoint
@@ -164,14 +165,25 @@ def _program_info(request: Request, file: File, asked: bytes) -> bytes:
     if map_room and map_at:
         ids = [map.id for map in program.maps][:map_room]
         request.task.mm.write(map_at, struct.pack(f"<{len(ids)}I", *ids))
+    attached_to = _attached_to(program)
     return packed((
         ("I", int(program.type)), ("I", program.id), ("8s", program.tag), ("I", 0), ("I", len(instructions)),
         ("Q", 0), ("Q", at), ("Q", loaded.load_time_ns), ("I", loaded.uid), ("I", len(program.maps)), ("Q", map_at),
         ("16s", loaded.name), ("I", 0), ("I", int(loaded.gpl)), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0),
         ("Q", 0), ("I", btf_id), ("I", 0), ("Q", 0), ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("I", 0), ("I", 0),
         ("I", 0), ("I", 0), ("Q", 0), ("Q", 0), ("Q", 0), ("Q", program.misses), ("I", loaded.verified_insns),
-        ("I", 0), ("I", 0),
+        ("I", attached_to[0]), ("I", attached_to[1]),
     ))  # fmt: skip
+
+
+def _attached_to(program: Program) -> tuple[int, int]:
+    """Whose types they are in which it names what it is for (a program's, or the kernel's), and which that is."""
+    attachment = program.attachment
+    if attachment is None:
+        return 0, 0
+    of = attachment.program
+    types = None if of is None else of.loaded.btf
+    return KERNEL_BTF_ID if types is None else types.id, attachment.number
 
 
 def _btf_info(request: Request, file: File, asked: bytes) -> bytes:
@@ -180,9 +192,23 @@ def _btf_info(request: Request, file: File, asked: bytes) -> bytes:
     btf: Btf = file.thing
     at, room = _number(asked, 0, "Q"), _number(asked, 8)
     request.task.mm.write(at, btf.data[:room])
+    name_at, name_room = _number(asked, 16, "Q"), _number(asked, 24)
+    if bool(name_at) != bool(name_room):
+        raise LinuxError(EINVAL, "name and name_len go together")
+    if name_at:
+        _write_string(request, name_at, name_room, btf.name)
     return packed((
-        ("Q", at), ("I", len(btf.data)), ("I", btf.id), ("Q", _number(asked, 16, "Q")), ("I", 0), ("I", 0),
+        ("Q", at), ("I", len(btf.data)), ("I", btf.id), ("Q", name_at), ("I", len(btf.name)),
+        ("I", int(btf.is_kernels)),
     ))  # fmt: skip
+
+
+def _write_string(request: Request, at: int, room: int, text: bytes) -> None:
+    """As much as there is room for. ENOSPC"""
+    whole = text + b"\0"
+    request.task.mm.write(at, whole if room >= len(whole) else text[: room - 1] + b"\0")
+    if room < len(whole):
+        raise LinuxError(ENOSPC, f"the name has {len(whole)} bytes")
 
 
 def _link_info(request: Request, file: File, asked: bytes) -> bytes:
@@ -197,11 +223,13 @@ def _link_info(request: Request, file: File, asked: bytes) -> bytes:
         if bool(at) != bool(room):
             raise LinuxError(EINVAL, "tp_name and tp_name_len go together")
         if at:
-            request.task.mm.write(at, name[:room] if room >= len(name) else name[: room - 1] + b"\0")
-            if room < len(name):
-                raise LinuxError(ENOSPC, f"the name has {len(name)} bytes")
+            _write_string(request, at, room, link.name.encode())
         return head + struct.pack("<QII", at, len(name), 0).ljust(48, b"\0")
-    assert isinstance(link, PerfEventLink), "there are two kinds of links"
+    if isinstance(link, TracingLink):
+        attachment, program = link.attachment, link.attachment.program
+        number = KERNEL_BTF_ID if program is None else program.id
+        return head + struct.pack("<3I", attachment.type, number, attachment.number).ljust(48, b"\0")
+    assert isinstance(link, PerfEventLink), "there are three kinds of links"
     return head + struct.pack("<II", link.event_type, 0).ljust(48, b"\0")
 
 

@@ -9,17 +9,29 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.cpu import Cpu
-from perfcore.abi.bpf import ProgType
+from perfcore.abi.bpf import AttachType, ProgType
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Instruction, encode
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.objects import Shared
 from perfcore.bpf.registers import probe_registers, user_registers
+from perfcore.bpf.run import Call, Reader
+from perfcore.bpf.types.vmlinux import Target
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.programs import OverflownEvent, Register
 
 TAG_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What a program of type TRACING is for. `program`: whose function, else the kernel's; `number`: its type's."""
+
+    type: AttachType
+    target: Target
+    number: int
+    program: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,15 @@ class Loaded:
     last_context_byte: int
     verified_insns: int
     load_time_ns: int
+    attachment: Attachment | None = None  # of a program of type TRACING: what it is for
+    function_types: tuple[tuple[int, int], ...] = ()  # of its functions: their first instruction, and type
+
+
+class Traced(Protocol):
+    """Who is run with the program (trampolines.Trampoline)."""
+
+    def entered(self, cpu: Cpu, arguments: Sequence[int], read: Reader | None) -> None: ...
+    def returned(self, cpu: Cpu, arguments: Sequence[int], result: int, read: Reader | None) -> None: ...
 
 
 class Runner(Protocol):
@@ -54,6 +75,8 @@ class Runner(Protocol):
         event: PerfEvent | None = None,
         cookie: int = 0,
         probed: int = 0,
+        call: Call | None = None,
+        read: Reader | None = None,
     ) -> int: ...
     def ended(self, program: Program) -> None: ...
 
@@ -68,6 +91,8 @@ class Program(Shared):
         self.maps: list[Map] = list(loaded.maps)
         self.functions = loaded.functions
         self.misses = 0  # runs that did not take place because one was under way
+        self.active = False  # of those that are not run while they run
+        self.traced_by: Traced | None = None
         self._runner = runner
         self._discharge = discharge
         self.tag = _tag(loaded.instructions)
@@ -75,6 +100,12 @@ class Program(Shared):
             map.retain()
         if loaded.btf is not None:
             loaded.btf.retain()
+        if loaded.attachment is not None and loaded.attachment.program is not None:
+            loaded.attachment.program.retain()
+
+    @property
+    def attachment(self) -> Attachment | None:
+        return self.loaded.attachment
 
     @property
     def type(self) -> ProgType:
@@ -98,6 +129,8 @@ class Program(Shared):
         self.maps.clear()
         if self.loaded.btf is not None:
             self.loaded.btf.release()
+        if self.attachment is not None and self.attachment.program is not None:
+            self.attachment.program.release()
 
     # ---- what it is run for
 
@@ -116,6 +149,12 @@ class Program(Shared):
     def on_raw_tracepoint(self, cpu: Cpu, cookie: int, arguments: Sequence[int]) -> None:
         context = struct.pack(f"<{len(arguments)}Q", *(argument & (1 << 64) - 1 for argument in arguments))
         self._runner.run(self, context, cpu, cookie=cookie)
+
+    def on_function(self, cpu: Cpu, cookie: int, call: Call, address: int, read: Reader | None) -> None:
+        """As a function begins, or has returned."""
+        words = call.arguments if call.returned is None else (*call.arguments, call.returned)
+        context = struct.pack(f"<{len(words)}Q", *(word & (1 << 64) - 1 for word in words))
+        self._runner.run(self, context, cpu, cookie=cookie, probed=address, call=call, read=read)
 
 
 def _tag(instructions: Sequence[Instruction]) -> bytes:

@@ -37,5 +37,6 @@ def program_kinds(isa: str) -> Mapping[ProgType, ProgramKind]:
         ProgramKind(ProgType.TRACEPOINT, 8, _MAX_TRACE_BYTES),
         ProgramKind(ProgType.PERF_EVENT, 0, regs + _SAMPLE_FIELDS_BYTES, whole_words=regs),
         ProgramKind(ProgType.RAW_TRACEPOINT, 0, 8 * _MAX_FUNC_ARGS),
+        ProgramKind(ProgType.TRACING, 0, 8 * _MAX_FUNC_ARGS),
     )
     return {kind.type: kind for kind in kinds}

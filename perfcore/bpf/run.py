@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import SignalInfo
 from perfcore.bpf.instructions import FRAMES, MASK64, STACK_BYTES
+from perfcore.bpf.kernel_objects import KernelObjects
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.maps.ringbuf import RingbufMap
 from perfcore.bpf.memory import KernelMemory, Region
@@ -22,6 +23,16 @@ _BYTES_SHIFT = 8  # 256 bytes are moved in the time of an instruction
 _BYTES_OF_KEY_SHIFT = 3  # ... and 8 are kept
 _OFFSET = (1 << 32) - 1
 Views = Mapping[int, memoryview]
+Reader = Callable[[int, int], "bytes | None"]
+"""Some bytes at an address; None where there are none."""
+
+
+class Call(NamedTuple):
+    """Of a function that is traced: its arguments, those of them that are not known, and what it has returned."""
+
+    arguments: tuple[int, ...]
+    unknown: frozenset[int] = frozenset()
+    returned: int | None = None
 
 
 def _loader(code: str) -> Callable[[Views, int], int]:
@@ -59,6 +70,8 @@ class Services(Protocol):
     def kernel(self) -> Linux: ...
     @property
     def memory(self) -> KernelMemory: ...
+    @property
+    def objects(self) -> KernelObjects: ...
 
     def map_at(self, address: int) -> Map: ...
     def random_u32(self) -> int: ...
@@ -82,6 +95,8 @@ class Run:
         cookie: int = 0,
         probed: int = 0,
         budget: int = BUDGET,
+        call: Call | None = None,
+        read_more: Reader | None = None,
     ) -> None:
         self.services = services
         self.functions = functions
@@ -91,16 +106,18 @@ class Run:
         self.task = task
         self.event = event  # that has overflowed
         self.cookie = cookie
-        self.probed = probed  # the address of the probed instruction
+        self.probed = probed  # the address of the probed instruction, or function
+        self.call = call
+        self._read_more = read_more  # what is known there and then
         self.reserved: dict[int, RingbufMap] = {}  # records that are not given back yet
         self._stack = stack
         self._frames = 0
-        self._budget = self._given = budget
+        self._budget = self.given = budget
         self._keys: list[Region] = []  # that callbacks are shown
 
     @property
     def spent(self) -> int:
-        return self._given - self._budget
+        return self.given - self._budget
 
     def enter(self, instructions: int) -> int:
         """A function of the program begins: its frame pointer."""
@@ -111,6 +128,24 @@ class Run:
 
     def leave(self) -> None:
         self._frames -= 1
+
+    def read_kernel(self, address: int, size: int) -> bytes | None:
+        """Of what the modelled kernel has: BPF's own memory, and its objects as far as they are known."""
+        if not address >> 63:
+            return None
+        found = self._read_more(address, size) if self._read_more is not None else None
+        if found is None:
+            found = self.services.objects.read(address, size, self.cpu)
+        if found is not None:
+            return found
+        try:
+            return self.memory.read(address, size)
+        except LinuxError:
+            return None
+
+    def load_object(self, address: int, size: int) -> int:
+        """A member of an object; 0 where there is none, as where Linux meets a fault."""
+        return int.from_bytes(self.read_kernel(address & MASK64, size) or b"", "little")
 
     def key_region(self, size: int) -> Region:
         """Where a callback finds a key. It stays until the run ends: programs may have kept the address."""

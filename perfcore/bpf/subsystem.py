@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
+from emulator.linux.errors import LinuxError
 from emulator.linux.instruction_alarm import executed
 from emulator.linux.process.task import Process, Task
 from emulator.linux.signals.signal import SignalInfo
+from perfcore.abi.bpf import ProgType
 from perfcore.bpf.allowance import PER_INSTRUCTION, Allowance
-from perfcore.bpf.btf import Btf
-from perfcore.bpf.helpers.observing import task_address
+from perfcore.bpf.btf import Btf, KernelBtf
 from perfcore.bpf.instructions import FRAMES, STACK_BYTES
+from perfcore.bpf.kernel_objects import KernelObjects, task_address
 from perfcore.bpf.links import Link, raw_sources
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.memory import KernelMemory
@@ -21,8 +24,10 @@ from perfcore.bpf.objects import Registry
 from perfcore.bpf.program import Program
 from perfcore.bpf.program_kind import PT_REGS_BYTES, program_kinds
 from perfcore.bpf.registers import system_call_registers
-from perfcore.bpf.run import BUDGET, Exhausted, Run
+from perfcore.bpf.run import BUDGET, Call, Exhausted, Reader, Run
 from perfcore.bpf.trace_pipe import TraceBuffer
+from perfcore.bpf.trampolines import Trampolines
+from perfcore.bpf.types.vmlinux import KernelTypes, kernel_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 
@@ -36,10 +41,28 @@ class BpfKernel(Linux, Protocol):
 
     @property
     def memory(self) -> PhysicalMemory: ...
+    @property
+    def tasks(self) -> Mapping[int, Task]: ...
 
     def send_signal(self, task: Task, info: SignalInfo) -> bool: ...
     def signal_process(self, process: Process, info: SignalInfo) -> bool: ...
     def name_once(self, message: str) -> None: ...
+
+
+KERNEL_BTF_ID = 1  # the first that there is
+_WITHIN_OTHERS = frozenset({ProgType.RAW_TRACEPOINT, ProgType.TRACING})
+
+
+class _Place:
+    """Where a run has its stack and its context."""
+
+    def __init__(self, memory: KernelMemory) -> None:
+        self.stack = memory.add(memoryview(bytearray(STACK_BYTES * FRAMES)))
+        self.context = memory.add(memoryview(bytearray(8)))
+
+    def fill(self, context: bytes, memory: KernelMemory) -> None:
+        memory.views[self.context.address >> 32] = memoryview(bytearray(context))
+        self.stack.data[:] = bytes(len(self.stack.data))
 
 
 class Bpf:
@@ -57,10 +80,16 @@ class Bpf:
         self.runs = False
         self.allowance = Allowance(lambda: executed(kernel.cpus))
         self._random = Random(0)  # of its own: what programs draw is missed by nobody else
-        self._stack = self.memory.add(memoryview(bytearray(STACK_BYTES * FRAMES)))
+        self._places = [_Place(self.memory)]  # of runs: those within others need their own
+        self._depth = 0
         self._registers = self.memory.add(memoryview(bytearray(PT_REGS_BYTES[kernel.architecture.isa])))
         self.raw_tracepoints = raw_sources(self._show_registers, task_address)
-        self._context = self.memory.add(memoryview(bytearray(8)))
+        self.objects = KernelObjects(kernel.tasks)
+        self.trampolines = Trampolines(kernel)
+        self.types.add(KernelBtf(self.kernel_types().data))
+
+    def kernel_types(self) -> KernelTypes:
+        return kernel_types(self.kernel.architecture.isa)
 
     # ---- what maps and helpers ask
 
@@ -107,32 +136,62 @@ class Bpf:
         event: PerfEvent | None = None,
         cookie: int = 0,
         probed: int = 0,
+        call: Call | None = None,
+        read: Reader | None = None,
     ) -> int:
-        """What it returns. 0 where another one runs (bpf_prog_active), or it does not come to an end."""
-        if self.runs:
+        """What it returns. 0 where another one runs (bpf_prog_active), or it does not come to an end.
+
+        Those of tracepoints and functions are run while others are, but never while they run themselves.
+        """
+        alone = program.type not in _WITHIN_OTHERS
+        if program.active or (alone and self.runs):
             program.misses += 1
             return 0
         budget = self.allowance.left(BUDGET)
         if budget <= 0:
             self._say_ended(program)
             return 0
-        size = self.kinds[program.type].end
-        self.memory.views[self._context.address >> 32] = memoryview(bytearray(context.ljust(size, b"\0")))
-        self._stack.data[:] = bytes(len(self._stack.data))
-        run = Run(
-            self, program.functions, self._stack.address, cpu, self.kernel.current(cpu),
-            event=event, cookie=cookie, probed=probed, budget=budget,
-        )  # fmt: skip
-        self.runs = True
-        try:
-            return program.functions[0](run, self._context.address) & 0xFFFF_FFFF
-        except Exhausted:
-            self._say_ended(program, budget)
+        place = self._place()
+        if place is None:
+            program.misses += 1
             return 0
+        place.fill(context.ljust(self.kinds[program.type].end, b"\0"), self.memory)
+        run = Run(
+            self, program.functions, place.stack.address, cpu, self.kernel.current(cpu),
+            event=event, cookie=cookie, probed=probed, budget=budget, call=call, read_more=read,
+        )  # fmt: skip
+        program.active, self.runs = True, self.runs or alone
+        self._depth += 1
+        try:
+            return self._execute(program, run, place.context.address)
         finally:
-            self.runs = False
+            program.active, self.runs = False, self.runs and not alone
+            self._depth -= 1
+
+    def _execute(self, program: Program, run: Run, context: int) -> int:
+        traced_by, arguments = program.traced_by, (context,)
+        if traced_by is not None:
+            traced_by.entered(run.cpu, arguments, None)
+        try:
+            result = program.functions[0](run, context) & 0xFFFF_FFFF
+        except Exhausted:
+            self._say_ended(program, run.given)
+            result = 0
+        finally:
             self.allowance.spend(_RUN_COST + run.spent)
             run.finish()
+        if traced_by is not None:
+            traced_by.returned(run.cpu, arguments, result, None)
+        return result
+
+    def _place(self) -> _Place | None:
+        """Of the next run; None: BPF memory is all in use."""
+        if self._depth == len(self._places):
+            try:
+                self._places.append(_Place(self.memory))
+            except LinuxError:
+                return None
+        return self._places[self._depth]
 
     def _say_ended(self, program: Program, budget: int = 0) -> None:
         name = program.loaded.name.decode("utf-8", "replace") or "without a name"

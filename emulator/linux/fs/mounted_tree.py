@@ -51,6 +51,7 @@ from emulator.linux.fs.paths import Dentry, Found, Paths
 from emulator.linux.fs.permissions import EXECUTE, WRITE, check, check_sticky, is_privileged
 from emulator.linux.fs.standard_streams import StandardStream
 from emulator.linux.fs.virtual_files import (
+    BytesFile,
     FileNode,
     Rows,
     VirtualDirectory,
@@ -189,6 +190,11 @@ class MountedTree:
         """A file of /proc, /sys or /dev with a text; `store` takes what is written there, `clear` hears of O_TRUNC."""
         tree, below = self._virtual(path)
         tree.add_text(below, text, store, clear)
+
+    def register_bytes(self, path: str, content: Callable[[], bytes]) -> None:
+        """A file of /proc, /sys or /dev that says its size. `content` is always the same."""
+        tree, below = self._virtual(path)
+        tree.add(below, BytesFile(tree.volume, content))
 
     def unregister(self, path: str) -> None:
         """What has been registered at a path, and all below it, is there no more."""

@@ -124,6 +124,19 @@ class TextFile(VirtualNode, Regular):
         return TextBody(self, text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
 
 
+class BytesFile(TextFile):
+    """A file that can only be read, and says how many bytes it has: sysfs calls them bin_attribute."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, volume: Volume, content: Callable[[], bytes]) -> None:
+        super().__init__(volume, content)
+        self._bytes = content
+
+    def attributes(self) -> Attributes:
+        return self.volume.attributes(self.inode, self.mode, len(self._bytes()))
+
+
 class TextBody(BodyOfNode):
     """The text as it was at the open."""
 

@@ -40,9 +40,12 @@ class Returns(Enum):
     VOID = auto()
     VALUE_OR_NULL = auto()
     RINGBUF_MEM_OR_NULL = auto()
+    TASK = auto()  # a pointer to the task_struct of who executes
 
 
-TRACING = frozenset({ProgType.KPROBE, ProgType.TRACEPOINT, ProgType.PERF_EVENT, ProgType.RAW_TRACEPOINT})
+TRACING = frozenset(
+    {ProgType.KPROBE, ProgType.TRACEPOINT, ProgType.PERF_EVENT, ProgType.RAW_TRACEPOINT, ProgType.TRACING}
+)
 ALL = TRACING | {ProgType.SOCKET_FILTER}
 
 

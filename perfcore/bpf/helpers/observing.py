@@ -12,20 +12,18 @@ from emulator.linux.errors import (
     ERANGE,
     LinuxError,
 )
-from emulator.linux.process.task import Task
 from emulator.linux.signals.signal import NSIG, SI_KERNEL, SignalInfo
 from perfcore.abi.bpf import ProgType
 from perfcore.abi.constants import PerfType, SoftwareId
-from perfcore.bpf.helpers.helper import TRACING, Arg, helper
+from perfcore.bpf.helpers.helper import TRACING, Arg, Returns, helper
 from perfcore.bpf.helpers.text import formatted
+from perfcore.bpf.kernel_objects import task_address
 from perfcore.bpf.maps.perf_event_array import PerfEventArrayMap
 from perfcore.bpf.maps.stack_trace import FAST_STACK_CMP, REUSE_STACKID, SKIP_FIELD, USER_STACK, StackTraceMap
 from perfcore.bpf.run import Run
 from perfcore.events.event import PerfEvent
 
 _COMM_BYTES = 16
-_TASKS = 0xFFFF_8880_0000_0000  # where a kernel would have them: nobody can read there
-_TASK_BYTES = 1 << 14
 _ROOT_CGROUP = 1
 _TICK_HZ = 250
 _CURRENT_CPU = 0xFFFF_FFFF  # BPF_F_CURRENT_CPU, and the bits of the index
@@ -95,12 +93,12 @@ def get_current_comm(run: Run, buf: int, size_of_buf: int) -> int:
 
 @helper(35, gpl=True)
 def get_current_task(run: Run) -> int:
-    """An address that says who it is, and no more: our tasks have no task_struct."""
     return task_address(run.task)
 
 
-def task_address(task: Task | None) -> int:
-    return _TASKS + (0 if task is None else task.tid) * _TASK_BYTES
+@helper(158, gpl=True, returns=Returns.TASK, programs=TRACING)
+def get_current_task_btf(run: Run) -> int:
+    return task_address(run.task)
 
 
 @helper(80, programs=TRACING)
@@ -108,7 +106,7 @@ def get_current_cgroup_id(run: Run) -> int:
     return _ROOT_CGROUP
 
 
-@helper(173, Arg.CTX, programs=frozenset({ProgType.KPROBE}), gpl=True)
+@helper(173, Arg.CTX, programs=frozenset({ProgType.KPROBE, ProgType.TRACING}), gpl=True)
 def get_func_ip(run: Run, ctx: int) -> int:
     return run.probed
 
@@ -138,10 +136,7 @@ def _user(run: Run, address: int, size: int) -> bytes | None:
 
 
 def _kernel(run: Run, address: int, size: int) -> bytes | None:
-    try:
-        return run.memory.read(address, size)
-    except LinuxError:
-        return None
+    return run.read_kernel(address, size)
 
 
 def _either(run: Run, address: int, size: int) -> bytes | None:

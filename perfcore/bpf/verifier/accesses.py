@@ -10,6 +10,7 @@ from perfcore.bpf.verifier import scalar
 from perfcore.bpf.verifier.scalar import Scalar
 from perfcore.bpf.verifier.state import Kind, Reg, State, number
 from perfcore.bpf.verifier.subject import Subject
+from perfcore.bpf.verifier.traced import member
 
 MAX_OFFSET = 1 << 29  # BPF_MAX_VAR_OFF: of a pointer from where it began
 
@@ -27,14 +28,25 @@ def load(subject: Subject, state: State, reg: Reg, name: str, offset: int, size:
     check_pointer_may_be_used(reg, name)
     at = scalar.operate(ADD, reg.scalar, scalar.const(offset))
     _check_alignment(reg, at, size)
+    _note_pointer(subject, state, of_object=reg.kind is Kind.OBJECT)
     if reg.kind is Kind.STACK:
         return _load_from_stack(state, reg, name, at, size)
+    if reg.kind is Kind.OBJECT:
+        return member(subject.kernel_types().types, reg, name, at, size)
     if reg.kind is Kind.CTX:
         _check_context(subject, reg, name, offset, size)
+        if subject.traced is not None:
+            return subject.traced.argument(offset, size)
         return number(scalar.UNKNOWN_BY_BYTES[size])
     check_range(reg, name, at, size, write=False)
     known = _constant(reg, at, size)
     return number(scalar.UNKNOWN_BY_BYTES[size] if known is None else scalar.const(known))
+
+
+def _note_pointer(subject: Subject, state: State, *, of_object: bool) -> None:
+    """An instruction loads from objects of the kernel's, or never."""
+    if subject.object_loads.setdefault(state.pc, of_object) != of_object:
+        raise malformed("same insn cannot be used with different pointers")
 
 
 def _constant(reg: Reg, at: Scalar, size: int) -> int | None:
@@ -49,6 +61,8 @@ def store(subject: Subject, state: State, reg: Reg, name: str, offset: int, size
     check_pointer_may_be_used(reg, name)
     if reg.kind is Kind.CTX:
         raise unsafe(f"{name}: invalid bpf_context access off={offset} size={size}: a context is only read")
+    if reg.kind is Kind.OBJECT:
+        raise unsafe("only read is supported")
     at = scalar.operate(ADD, reg.scalar, scalar.const(offset))
     _check_alignment(reg, at, size)
     if reg.kind is Kind.STACK:

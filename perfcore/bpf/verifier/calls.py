@@ -185,6 +185,8 @@ class Call:
                 return NOT_INIT
             case Returns.VALUE_OR_NULL:
                 return Reg(Kind.MAP_VALUE, map=self.map, null=True, id=self.subject.new_id())
+            case Returns.TASK:
+                return Reg(Kind.OBJECT, size=self.subject.kernel_types().task)
             case Returns.RINGBUF_MEM_OR_NULL:
                 new = self.subject.new_id()
                 self.state.refs = (*self.state.refs, new)

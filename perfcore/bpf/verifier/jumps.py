@@ -81,7 +81,7 @@ def _compared_pointer(
         if dst.null:
             mark_null(taken if equal else state, dst, is_null=True)
             mark_null(state if equal else taken, dst, is_null=False)
-        elif dst.kind is not Kind.FUNC:
+        elif dst.kind not in (Kind.FUNC, Kind.OBJECT):
             return (state, None) if equal else (None, state)
     return state, taken
 

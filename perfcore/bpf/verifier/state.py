@@ -26,6 +26,7 @@ class Kind(Enum):
     MAP_VALUE = "map_value"
     MEM = "mem"
     FUNC = "func"
+    OBJECT = "ptr"  # of the kernel's, of a type that BTF has: PTR_TO_BTF_ID
 
 
 class Reg(NamedTuple):
@@ -35,7 +36,7 @@ class Reg(NamedTuple):
     scalar: Scalar = scalar.const(0)  # the number; of a pointer: how far it is from where it began
     map: Map | None = None
     frame: int = 0  # STACK: whose
-    size: int = 0  # MEM: bytes. FUNC: its first instruction
+    size: int = 0  # MEM: bytes. FUNC: its first instruction. OBJECT: the number of its type
     null: bool = False  # it may be, instead
     id: int = 0  # what has the same is the same: numbers in several registers; what is null together
     ref: int = 0  # of what has to be given back

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfcore.bpf.instructions import Instruction
 from perfcore.bpf.log import Log
 from perfcore.bpf.program_kind import ProgramKind
+from perfcore.bpf.types.vmlinux import KernelTypes
 from perfcore.bpf.verifier.state import Reg
+from perfcore.bpf.verifier.traced import Traced
 
 
 @dataclass(slots=True)
@@ -19,7 +21,10 @@ class Subject:
     instructions: Sequence[Instruction]
     gpl: bool
     log: Log
+    kernel_types: Callable[[], KernelTypes]
     immediates: Mapping[int, Reg] = field(default_factory=dict)
+    traced: Traced | None = None  # what it is given, where BTF says so
+    object_loads: dict[int, bool] = field(default_factory=dict)  # loads by instruction: whether of kernel objects
     last_context_byte: int = 0  # max_ctx_offset: of what it reads of its context
     last_id: int = 0
     work: int = 0  # what it takes to look at it: 1 for each instruction, and for states and lines of the log

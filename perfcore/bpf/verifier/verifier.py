@@ -322,7 +322,18 @@ class Verifier:
             raise malformed(f"Unreleased reference id={state.refs[0]}")
         if result.kind is Kind.NOT_INIT:
             raise unsafe("R0 !read_ok")
+        self._check_result(result)
         return None
+
+    def _check_result(self, result: Reg) -> None:
+        """check_return_code()"""
+        traced = self._subject.traced
+        if traced is None or not traced.zero:
+            return
+        if result.is_pointer:
+            raise malformed("At program exit the register R0 is not a known value (" + result.type_name + ")")
+        if result.scalar.umax:
+            raise malformed(f"At program exit the register R0 has {result} should have been in [0, 0]")
 
     def _return(self, state: State, result: Reg) -> State:
         if result.kind is Kind.STACK:

@@ -35,6 +35,7 @@ _OTHERS = (
     KernelFunction("do_sys_openat2", ("dfd", "filename", "how"), returns=True),
     KernelFunction("finish_task_switch"),
     KernelFunction("handle_mm_fault", ("", "address")),
+    KernelFunction("sched_fork", ("clone_flags",)),
     KernelFunction("try_to_wake_up"),
     KernelFunction("wake_up_new_task"),
 )

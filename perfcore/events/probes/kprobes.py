@@ -43,6 +43,7 @@ class KernelMoment:
         returned: int = 0,
     ) -> None:
         self._task, self._objects = task, objects or {}
+        self.arguments = arguments
         self.returned = returned & _MASK
         isa, names = task.architecture.isa, task.architecture.register_names
         natives = dict(PT_REGS[isa])
@@ -172,6 +173,10 @@ def _of_task(task: Task, *_: object) -> tuple[Cpu, Task, KernelMoment]:
     return task.cpu, task, KernelMoment(task)
 
 
+def _forks(parent: Task, child: Task, flags: int) -> tuple[Cpu, Task, KernelMoment]:
+    return parent.cpu, parent, KernelMoment(parent, (flags,))
+
+
 class Kprobes:
     """All of one kernel. It hears of a function as long as somebody is registered."""
 
@@ -202,6 +207,7 @@ class Kprobes:
             "do_exit": _Source(lambda points: points.task_exit, self._exits),
             "finish_task_switch": _Source(lambda points: points.sched_switch, _on_switch),
             "handle_mm_fault": _Source(lambda points: points.page_fault, self._faults),
+            "sched_fork": _Source(lambda points: points.task_newtask, _forks),
             "try_to_wake_up": _Source(lambda points: points.sched_wakeup, self._wakes),
             "wake_up_new_task": _Source(lambda points: points.task_fork, _of_task),
         }[function.name]

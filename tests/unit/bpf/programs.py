@@ -40,6 +40,7 @@ class Workbench:
             executing_cpu=cpu,
             architecture=SimpleNamespace(isa=self.isa),
             current=lambda cpu: None,
+            tasks={},
             clock=SimpleNamespace(monotonic_ns=lambda: 5000),
             name_once=self.said.append,
         )
@@ -56,7 +57,7 @@ class Workbench:
     ) -> Program:
         """`maps`: by the descriptors that the instructions have. Raises Refusal."""
         self.log = Log(1, LOG_BYTES, 1)
-        subject = Subject(self.bpf.kinds[type], instructions, True, self.log)
+        subject = Subject(self.bpf.kinds[type], instructions, True, self.log, self.bpf.kernel_types)
         named = {
             pc: maps[each.imm]
             for pc, each in enumerate(instructions)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from emulator.linux.fs.file import Caller, File
 from emulator.linux.kernel import Kernel
 from emulator.linux.process.task import Task
+from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.table import Address, Support, Syscall, UInt
+from perfcore.events.settings import Settings
 
 if TYPE_CHECKING:
     from perfcore.bpf.syscall import BpfCalls
@@ -25,16 +27,16 @@ _SYSCTLS = {  # of /proc/sys/kernel: nobody without CAP_BPF makes maps and progr
 class LateBpf:
     """The system call and its files."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, settings: Settings) -> None:
+        self._kernel, self._settings = kernel, settings
 
     @cached_property
     def _calls(self) -> BpfCalls:
         from perfcore.bpf.syscall import BpfCalls
 
-        return BpfCalls(self._kernel)
+        return BpfCalls(self._kernel, self._settings)
 
-    def bpf(self, task: Task, cmd: int, uattr: Address, size: UInt) -> int:
+    def bpf(self, task: Task, cmd: int, uattr: Address, size: UInt) -> int | Sleeping[int]:
         """bpf(2)"""
         return self._calls.call(task, cmd, uattr, size)
 
@@ -48,9 +50,9 @@ class LateBpf:
         return self._calls.open_trace_pipe(flags)
 
 
-def install_bpf(kernel: Kernel) -> None:
-    """Give the guests of `kernel` bpf(2)."""
-    late = LateBpf(kernel)
+def install_bpf(kernel: Kernel, settings: Settings) -> None:
+    """Give the guests of `kernel` bpf(2). `settings`: their perf_event's."""
+    late = LateBpf(kernel, settings)
     kernel.syscalls.install(Syscall("bpf", late.bpf, 280, 321, Support.PARTIAL, _NOTE))
     kernel.register_files(_TRACE_PIPE, late.open_trace_pipe)
     kernel.file_tree.register_bytes(_BTF, late.kernel_types)

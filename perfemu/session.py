@@ -203,8 +203,9 @@ class Session:
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
         guests_probes = LateProbes(lambda: _definitions(kernel))
-        install_syscall(kernel, PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes)))
-        install_bpf(kernel)
+        guests_events = PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes))
+        install_syscall(kernel, guests_events)
+        install_bpf(kernel, guests_events.settings)
         self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)

@@ -18,6 +18,12 @@ from perfcore.abi.read_format import ReadValues, decode_read, encode_read
 
 HEADER = struct.Struct("<IHH")  # struct perf_event_header: type, misc, size in bytes
 LONGEST_RECORD = 65_528  # bytes: the size field has 16 bits, and records are whole 8-byte words
+
+
+class SampleTooLong(ValueError):
+    """A record cannot say how long it is. (Linux writes it with a size of 16 bits, and its reader is lost.)"""
+
+
 _U64 = struct.Struct("<Q")
 
 
@@ -310,7 +316,7 @@ def _shorten_stack(sample: Sample, excess: int) -> None:
     """perf_sample_ustack_size: the stack gives way where a sample would not fit a header's 16 bits of size."""
     length = len(sample.user_stack) - excess & ~7
     if length < 0:
-        raise ValueError(f"a sample is {excess} bytes longer than {LONGEST_RECORD}, even without its stack")
+        raise SampleTooLong(f"a sample is {excess} bytes longer than {LONGEST_RECORD}, even without its stack")
     sample.user_stack = sample.user_stack[:length]
     sample.user_stack_size = min(sample.user_stack_size, length)
 

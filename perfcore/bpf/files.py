@@ -51,6 +51,7 @@ class MapFile(ObjectFile[Map]):
     """A map; `flags` say whether it may be read and written through this descriptor."""
 
     path_name = "anon_inode:bpf-map"
+    protection_is_final = True  # bpf_map_mmap(): what is only read can be frozen, and a ring buffer's data
 
     def __init__(self, map: Map, flags: int) -> None:
         super().__init__(map, flags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.linux.errors import EBADF, EINVAL, ENOENT, ENOSPC, ENOTSUPP, EOPNOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import E2BIG, EBADF, EINVAL, ENOENT, ENOSPC, ENOTSUPP, EOPNOTSUPP, EPERM, LinuxError
 from perfcore.abi.bpf import LAYOUTS, PERF_EVENT_ATTACH, TRACING_LINK, AttachType, Cmd, ProgType
 from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
@@ -13,6 +13,7 @@ from perfcore.bpf.request import CAP_SYS_ADMIN, Request
 from perfcore.bpf.subsystem import Bpf
 from perfcore.bpf.trampolines import TracingLink
 from perfcore.events.event_file import PerfEventFile
+from perfcore.events.programs import MOST_PROGRAMS
 
 _LONGEST_NAME = 127
 _FD_TYPE_RAW_TRACEPOINT, _FD_TYPE_TRACEPOINT = 0, 1  # enum bpf_task_fd_type
@@ -39,6 +40,8 @@ def raw_tracepoint_open(bpf: Bpf, request: Request) -> int:
         raise LinuxError(EINVAL, f"a program of type {program.type.name} is not for raw tracepoints")
     name = request.task.mm.read_string(attr["name"], _LONGEST_NAME).decode("utf-8", "replace")
     told = raw_source(bpf.raw_tracepoints, name)
+    if sum(isinstance(link, RawTracepointLink) and link.name == name for link in bpf.links) >= MOST_PROGRAMS:
+        raise LinuxError(E2BIG, f"the tracepoint has {MOST_PROGRAMS} programs; Linux has no such limit of raw ones")
     return _install(
         bpf,
         request,

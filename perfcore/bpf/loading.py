@@ -66,6 +66,7 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     log = Log(attr["log_level"], attr["log_size"], attr["log_buf"])
     if attr["insn_cnt"] > MOST_INSNS:
         raise LinuxError(E2BIG, f"a program of more than {MOST_INSNS} instructions is not modelled")
+    bpf.check_allowance("a program is verified")
     loading = _Loading(bpf, request, attr, decode(data))
     subject = Subject(kind, loading.instructions, gpl, log, bpf.kernel_types)
     attached: Attachment | None = None

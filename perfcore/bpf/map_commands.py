@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 from emulator.linux.errors import EBUSY, EINVAL, ENOENT, ENOTSUPP, EPERM, LinuxError
+from emulator.linux.sched.waiting import Sleeping, work
 from perfcore.abi.bpf import F_LOCK, LAST_MAP_TYPE, LAYOUTS, Attr, Cmd, MapFlag, MapType
 from perfcore.bpf.files import MapFile, btf_of, file_flags, map_file, readable_map, writable_map
 from perfcore.bpf.maps.hash import HashMap
@@ -15,6 +17,7 @@ from perfcore.bpf.request import CAP_BPF, Request, object_name
 from perfcore.bpf.subsystem import Bpf
 
 _ALL_FLAGS = sum(MapFlag)
+_PORTION, _ELEMENT_CYCLES = 4096, 100  # elements between which a batch is interrupted; what each takes
 
 
 def map_create(bpf: Bpf, request: Request) -> int:
@@ -159,46 +162,52 @@ def _batch(request: Request, attr: Attr) -> tuple[Map, int]:
     return map, attr["count"]
 
 
-def map_update_batch(bpf: Bpf, request: Request) -> int:
+def map_update_batch(bpf: Bpf, request: Request) -> Sleeping[int]:
     attr = request.fields(LAYOUTS[Cmd.MAP_UPDATE_BATCH])
     map = writable_map(request.task, attr["map_fd"])
     _batch(request, attr)
-    mm, size, each = request.task.mm, map.request.key_size, map.value_bytes
-    done = 0
-    try:
-        for index in range(attr["count"]):
-            key = mm.read(attr["keys"] + index * size, size)
-            map.write(request.task, key, mm.read(attr["values"] + index * each, each), attr["elem_flags"])
-            done += 1
-    finally:
-        request.write_back(attr, "count", done)
-    return 0
+    mm, size, each, flags = request.task.mm, map.request.key_size, map.value_bytes, attr["elem_flags"]
+
+    def update(index: int) -> None:
+        key = mm.read(attr["keys"] + index * size, size)
+        map.write(request.task, key, mm.read(attr["values"] + index * each, each), flags)
+
+    return (yield from _one_by_one(request, attr, map, update))
 
 
-def map_delete_batch(bpf: Bpf, request: Request) -> int:
+def map_delete_batch(bpf: Bpf, request: Request) -> Sleeping[int]:
     attr = request.fields(LAYOUTS[Cmd.MAP_DELETE_BATCH])
     map = writable_map(request.task, attr["map_fd"])
     _batch(request, attr)
-    size = map.request.key_size
+    mm, size = request.task.mm, map.request.key_size
+    return (yield from _one_by_one(request, attr, map, lambda i: map.remove(mm.read(attr["keys"] + i * size, size))))
+
+
+def _one_by_one(request: Request, attr: Attr, map: Map, change: Callable[[int], None]) -> Sleeping[int]:
+    """`change` for each index. How many were changed is told, also where one fails."""
     done = 0
+    map.retain()
     try:
-        for index in range(attr["count"]):
-            map.remove(request.task.mm.read(attr["keys"] + index * size, size))
+        while done < attr["count"] and not request.task.signals.fatal():
+            change(done)
             done += 1
+            if not done % _PORTION:
+                yield from work(_PORTION * _ELEMENT_CYCLES)
     finally:
+        map.release()
         request.write_back(attr, "count", done)
     return 0
 
 
-def map_lookup_batch(bpf: Bpf, request: Request) -> int:
+def map_lookup_batch(bpf: Bpf, request: Request) -> Sleeping[int]:
     return _read_batch(request, remove=False)
 
 
-def map_lookup_and_delete_batch(bpf: Bpf, request: Request) -> int:
+def map_lookup_and_delete_batch(bpf: Bpf, request: Request) -> Sleeping[int]:
     return _read_batch(request, remove=True)
 
 
-def _read_batch(request: Request, *, remove: bool) -> int:
+def _read_batch(request: Request, *, remove: bool) -> Sleeping[int]:
     """From the element behind `in_batch` on; `out_batch` is where it goes on. ENOENT says that this was all.
 
     A position in a hash table is 4 bytes that say nothing to others: here how many elements were before it. In an
@@ -216,17 +225,27 @@ def _read_batch(request: Request, *, remove: bool) -> int:
     hashed = isinstance(map, HashMap)
     if not attr["count"]:
         return 0
-    keys = map.keys_from(begin if hashed or not attr["in_batch"] else begin + 1, attr["count"] + 1)
-    more = len(keys) > attr["count"]
-    for index, key in enumerate(keys[: attr["count"]]):
-        value = map.take(key) if remove else map.read(key)
-        mm.write(attr["keys"] + index * len(key), key)
-        mm.write(attr["values"] + index * len(value), value)
-    done = min(len(keys), attr["count"])
+    position = begin if hashed or not attr["in_batch"] else begin + 1
+    done = 0
+    map.retain()
+    try:
+        while keys := map.keys_from(position, min(attr["count"] - done, _PORTION)):
+            for index, key in enumerate(keys, start=done):
+                value = map.take(key) if remove else map.read(key)
+                mm.write(attr["keys"] + index * len(key), key)
+                mm.write(attr["values"] + index * len(value), value)
+            done += len(keys)
+            position += 0 if remove else len(keys)
+            if done == attr["count"] or request.task.signals.fatal():
+                break
+            if len(keys) == _PORTION:
+                yield from work(_PORTION * _ELEMENT_CYCLES)
+        more = bool(map.keys_from(position, 1))
+    finally:
+        map.release()
     request.write_back(attr, "count", done)
-    last = begin + (0 if remove else done) if hashed else begin + done - (0 if attr["in_batch"] else 1)
     if more or done:
-        mm.write(attr["out_batch"], struct.pack("<I", last & 0xFFFF_FFFF))
+        mm.write(attr["out_batch"], struct.pack("<I", (position if hashed else position - 1) & 0xFFFF_FFFF))
     if not more:
         raise LinuxError(ENOENT, "that was all")
     return 0

@@ -25,6 +25,7 @@ from perfcore.events.programs import ProgramFile
 
 _MOST_ARGUMENTS_BYTES = 12 * 8  # of a raw tracepoint
 _RUN_ON_CPU = 1
+_RUN_OF_BTF_SHIFT = 2  # an instruction could have been run, for 4 bytes of BTF that are looked at
 _PAGE = 4096
 
 # ---- types
@@ -38,6 +39,8 @@ def btf_load(bpf: Bpf, request: Request) -> int:
         raise LinuxError(EPERM, "BTF is loaded with CAP_BPF")
     if attr["btf_size"] > 16 << 20:
         raise LinuxError(E2BIG, f"BTF of {attr['btf_size']} bytes")
+    bpf.check_allowance("BTF is looked at")
+    bpf.allowance.spend(attr["btf_size"] >> _RUN_OF_BTF_SHIFT)
     discharge = bpf.memory.charge(attr["btf_size"])
     try:
         btf = Btf(request.task.mm.read(attr["btf"], attr["btf_size"]))

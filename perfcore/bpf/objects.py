@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from emulator.linux.errors import ENOENT, ENOSPC, LinuxError
@@ -27,6 +28,9 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._objects.values())
 
     def add(self, thing: T) -> None:
         if len(self._objects) >= _MOST:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator._native import PhysicalMemory
 from emulator.cpu import Cpu
-from emulator.linux.errors import LinuxError
+from emulator.linux.errors import E2BIG, LinuxError
 from emulator.linux.instruction_alarm import executed
 from emulator.linux.process.task import Process, Task
 from emulator.linux.signals.signal import SignalInfo
@@ -30,9 +30,11 @@ from perfcore.bpf.trampolines import Trampolines
 from perfcore.bpf.types.vmlinux import KernelTypes, kernel_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.settings import Settings
 
 _MAPS = 0xFFFF_8881_0000_0000  # where a kernel would have its maps; programs do not read there
 _MAP_BYTES = 1 << 10
+_MOST_WITHIN = 16  # runs that others have brought about
 _RUN_COST = 50  # instructions: to begin and to end
 
 
@@ -68,8 +70,10 @@ class _Place:
 class Bpf:
     """One for each machine. It changes nothing but maps and what programs ask for: programs take no time."""
 
-    def __init__(self, kernel: BpfKernel) -> None:
+    def __init__(self, kernel: BpfKernel, settings: Settings | None = None) -> None:
+        """`settings`: perf_event's sysctls."""
         self.kernel = kernel
+        self._settings = settings or Settings()
         self.memory = KernelMemory(kernel.memory)
         self.kinds = program_kinds(kernel.architecture.isa)
         self.maps: Registry[Map] = Registry()
@@ -96,6 +100,10 @@ class Bpf:
     @property
     def cpu_count(self) -> int:
         return len(self.kernel.cpus)
+
+    @property
+    def max_stack(self) -> int:
+        return self._settings.max_stack
 
     @property
     def cpu_number(self) -> int:
@@ -185,13 +193,22 @@ class Bpf:
         return result
 
     def _place(self) -> _Place | None:
-        """Of the next run; None: BPF memory is all in use."""
+        """Of the next run; None: too many are within others, or BPF memory is all in use."""
+        if self._depth >= _MOST_WITHIN:
+            return None
         if self._depth == len(self._places):
             try:
                 self._places.append(_Place(self.memory))
             except LinuxError:
                 return None
         return self._places[self._depth]
+
+    def check_allowance(self, what: str) -> None:
+        """E2BIG where nothing is left of it."""
+        if self.allowance.left(1) <= 0:
+            why = f"BPF: {what} no more before the guest has executed more: {PER_INSTRUCTION} for each instruction"
+            self.kernel.name_once(why)
+            raise LinuxError(E2BIG, why)
 
     def _say_ended(self, program: Program, budget: int = 0) -> None:
         name = program.loaded.name.decode("utf-8", "replace") or "without a name"

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
+from emulator.linux.sched.waiting import Sleeping
 from perfcore.abi.bpf import Cmd
 from perfcore.bpf import link_commands, map_commands, object_commands
 from perfcore.bpf.loading import prog_load
 from perfcore.bpf.request import Request
 from perfcore.bpf.subsystem import Bpf, BpfKernel
 from perfcore.bpf.trace_pipe import TracePipe
+from perfcore.events.settings import Settings
 
-_COMMANDS: Mapping[int, Callable[[Bpf, Request], int]] = {
+_COMMANDS: Mapping[int, Callable[[Bpf, Request], int | Sleeping[int]]] = {
     Cmd.MAP_CREATE: map_commands.map_create,
     Cmd.MAP_LOOKUP_ELEM: map_commands.map_lookup_elem,
     Cmd.MAP_UPDATE_ELEM: map_commands.map_update_elem,
@@ -50,10 +52,10 @@ _COMMANDS: Mapping[int, Callable[[Bpf, Request], int]] = {
 class BpfCalls:
     """The call, and the files, of one machine."""
 
-    def __init__(self, kernel: BpfKernel) -> None:
-        self._bpf = Bpf(kernel)
+    def __init__(self, kernel: BpfKernel, settings: Settings) -> None:
+        self._bpf = Bpf(kernel, settings)
 
-    def call(self, task: Task, cmd: int, address: int, size: int) -> int:
+    def call(self, task: Task, cmd: int, address: int, size: int) -> int | Sleeping[int]:
         request = Request.read(task, address, size)
         command = _COMMANDS.get(cmd)
         if command is None:

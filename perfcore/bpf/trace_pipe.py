@@ -39,14 +39,14 @@ class TraceBuffer:
 
     def take(self, most: int) -> bytes:
         """Whole lines, as many as there is room for; of one that is longer a part."""
-        taken = b""
+        taken = bytearray()
         while self._lines and (not taken or len(taken) + len(self._lines[0]) <= most):
             taken += self._lines.popleft()
         self._bytes -= len(taken)
         if len(taken) > most:
-            self._lines.appendleft(taken[most:])
+            self._lines.appendleft(bytes(taken[most:]))
             self._bytes += len(taken) - most
-        return taken[:most]
+        return bytes(taken[:most])
 
 
 class TracePipe(File):

@@ -10,6 +10,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import AuxAction, ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
+from perfcore.abi.sample import SampleTooLong
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
@@ -378,7 +379,11 @@ class PerfEvent:
         if buffer is not None:
             attr = self.attr
             wakeup_events = 0 if attr.watermark else attr.wakeup_events
-            if not buffer.write(self.output.sample(cpu, period, addr, raw), opened, wakeup_events):
+            try:
+                written = buffer.write(self.output.sample(cpu, period, addr, raw), opened, wakeup_events)
+            except SampleTooLong:
+                written = buffer.lose()
+            if not written:
                 opened.lost_samples += 1
         if reason == POLL_HUP:
             if self.driver.is_hardware:

@@ -92,15 +92,13 @@ class RingBuffer:
         """
         size = self.data_size
         if self.paused:
-            if size:
-                self.lost += 1
-            return Written.LOST
+            return self.lose()
         lost = self.lost
         if lost:
             record = source.lost_record(lost) + record
         length = len(record)
         head = self._head
-        if not self.overwrite and length > self._room():
+        if length > (size if self.overwrite else self._room()):  # Linux lets one overwrite itself
             self.lost = lost + 1
             return Written.LOST
         self.lost = 0
@@ -130,6 +128,11 @@ class RingBuffer:
             self.wake()
             return Written.WAKEUP
         return Written.STORED
+
+    def lose(self) -> Written:
+        """A record that could not be made counts as one that found no room."""
+        self.lost += bool(self.data_size)
+        return Written.LOST
 
     def _room(self) -> int:
         """CIRC_SPACE: one byte stays free, so that a full buffer does not look empty."""

@@ -196,6 +196,9 @@ class File:
         """The first of the contiguous frames that show `length` bytes at `offset` of a device, and who keeps them."""
         raise LinuxError(ENODEV, f"{self.path or type(self).__name__} cannot be mapped")
 
+    protection_is_final = False
+    """Whether mprotect(2) gives a mapping of the device no more than mmap(2) has, and never makes it executable."""
+
     @property
     def may_be_split(self) -> bool:
         """Whether a part of a mapping of the device may go alone."""

@@ -97,7 +97,8 @@ class Mapping:
     name: str = ""  # for what has no file: "[heap]", "[stack]", or empty
     content: FileContent | None = None  # where pages come from; None for anonymous memory and devices
     holder: Holder | None = None  # of device frames
-    may_write: bool = True  # False: a shared mapping of a file that is not open for writing
+    may_write: bool = True  # VM_MAYWRITE: not a shared mapping of a file that is not open for writing
+    may_execute: bool = True  # VM_MAYEXEC
 
     def part(self, start: int, end: int) -> Mapping:
         """The pages [start, end) of it, or of what it would be if it reached there."""
@@ -113,6 +114,7 @@ class Mapping:
             self.content,
             self.holder,
             self.may_write,
+            self.may_execute,
         )
 
     def with_protection(self, protection: int) -> Mapping:

@@ -213,7 +213,7 @@ def _joins(left: Mapping, right: Mapping) -> bool:
         and left.name == right.name
         and left.holder is None
         and right.holder is None
-        and left.may_write == right.may_write
+        and (left.may_write, left.may_execute) == (right.may_write, right.may_execute)
         and left.content is right.content
         and left.file == right.file
         and (left.file is None or left.offset + left.length == right.offset)

@@ -20,6 +20,7 @@ from emulator.linux.mm.mapping import (
     MAP_SHARED,
     PAGE_SHIFT,
     PAGE_SIZE,
+    PROT_EXEC,
     PROT_READ,
     PROT_WRITE,
     READ,
@@ -146,11 +147,17 @@ class MemoryMap(UserAccess):
         file: MappedFile,
         offset: int,
         holder: Holder,
+        *,
+        may_write: bool = True,
+        may_execute: bool = True,
     ) -> int:
         """mmap of a device: contiguous frames from `frame` on, kept by `holder` as long as a part stays mapped."""
         length = page_up(length)
         start = self.mappings.place(address, length, flags)
-        mapping = Mapping(start, start + length, protection & 7, flags & 3, offset, file, "", None, holder)
+        end = start + length
+        mapping = Mapping(
+            start, end, protection & 7, flags & 3, offset, file, "", None, holder, may_write, may_execute
+        )  # fmt: skip
         if not self.mappings.shows(file, holder):
             holder.mapped()
         self._install(mapping)
@@ -210,8 +217,11 @@ class MemoryMap(UserAccess):
     def protect(self, address: int, length: int, protection: int) -> None:
         end = address + length
         self.check_mapped(address, length)
-        if protection & PROT_WRITE and not all(piece.may_write for piece in self.mappings.overlapping(address, end)):
-            raise LinuxError(EACCES, "a shared mapping of a file that is not open for writing")
+        for piece in self.mappings.overlapping(address, end):
+            if (protection & PROT_WRITE and not piece.may_write) or (protection & PROT_EXEC and not piece.may_execute):
+                raise LinuxError(
+                    EACCES, f"what is mapped of {piece.path} at {piece.start:#x} may not become {protection}"
+                )
         if self.mappings.would_split(address, end):
             self.mappings.check_room()
         for piece in self.mappings.carve(address, end):

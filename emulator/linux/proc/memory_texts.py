@@ -80,7 +80,7 @@ def _flags(mapping: Mapping) -> str:
     private_writable = not mapping.shared and protection & PROT_WRITE
     rows = (
         ("rd", protection & PROT_READ), ("wr", protection & PROT_WRITE), ("ex", protection & PROT_EXEC),
-        ("sh", mapping.shared), ("mr", True), ("mw", mapping.may_write), ("me", True),
+        ("sh", mapping.shared), ("mr", True), ("mw", mapping.may_write), ("me", mapping.may_execute),
         ("ms", mapping.shared and mapping.may_write), ("gd", flags & MAP_GROWSDOWN), ("lo", flags & MAP_LOCKED),
         ("ac", private_writable and not flags & MAP_NORESERVE), ("nr", flags & MAP_NORESERVE),
     )  # fmt: skip

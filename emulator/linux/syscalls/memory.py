@@ -130,7 +130,11 @@ def _map_file(task: Task, file: File, address: int, length: int, protection: int
     task.mm.make_way(address, page_up(length), flags)
     frame, holder = file.map_frames(task, length, offset, protection, shared)
     identity = MappedFile(file.path, *DEVICE_MAJOR_MINOR, 1)
-    return task.mm.map_device(address, length, protection, flags, frame, identity, offset, holder)
+    final = file.protection_is_final
+    return task.mm.map_device(
+        address, length, protection, flags, frame, identity, offset, holder,
+        may_write=(not shared or file.writable) and (not final or bool(protection & PROT_WRITE)), may_execute=not final,
+    )  # fmt: skip
 
 
 @syscall(aarch64=215, x86_64=11)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from emulator.linux.errors import (
+    E2BIG,
     EFAULT,
     EINVAL,
     EOPNOTSUPP,
@@ -15,6 +16,7 @@ from emulator.linux.errors import (
 from emulator.linux.signals.signal import NSIG, SI_KERNEL, SignalInfo
 from perfcore.abi.bpf import ProgType
 from perfcore.abi.constants import PerfType, SoftwareId
+from perfcore.abi.sample import SampleTooLong
 from perfcore.bpf.helpers.helper import TRACING, Arg, Returns, helper
 from perfcore.bpf.helpers.text import formatted
 from perfcore.bpf.kernel_objects import task_address
@@ -241,7 +243,12 @@ def _user_stack(run: Run, flags: int, most: int) -> list[int]:
         raise LinuxError(EFAULT, "the modelled kernel has no addresses")
     skip = flags & SKIP_FIELD
     core = run.cpu.core
-    return [core.pc, *core.frame_chain(skip + most - 1)][skip : skip + most]
+    walked = min(skip + most, run.services.max_stack)  # kernel.perf_event_max_stack
+    if walked <= skip:
+        return []
+    addresses = [core.pc, *core.frame_chain(walked - 1)][skip:walked]
+    run.spend(len(addresses))
+    return addresses
 
 
 @helper(27, Arg.CTX, Arg.MAP, Arg.ANYTHING, gpl=True, programs=TRACING)
@@ -324,13 +331,16 @@ def _write_values(run: Run, find: object, arguments: tuple[object, ...], buf: in
 
 @helper(25, Arg.CTX, Arg.MAP, Arg.ANYTHING, Arg.MEM, Arg.SIZE_OR_ZERO, gpl=True, programs=TRACING)
 def perf_event_output(run: Run, ctx: int, map: int, flags: int, data: int, size: int) -> int:
-    """A sample whose raw data are the program's."""
+    """A sample whose raw data are the program's. E2BIG where a record has not so many bytes; Linux writes it."""
     event = _event(run, map, flags)
     if (event.attr.type, event.attr.config) != (PerfType.SOFTWARE, SoftwareId.BPF_OUTPUT):
         raise LinuxError(EINVAL, "the event is no bpf-output")
     if event.on_cpu is not run.cpu:
         raise LinuxError(EOPNOTSUPP, "the event is not on this CPU")
-    sample = event.output.sample(run.cpu, 0, raw=run.memory.read(data, size))
+    try:
+        sample = event.output.sample(run.cpu, 0, raw=run.memory.read(data, size))
+    except SampleTooLong as long:
+        raise LinuxError(E2BIG, f"perf_event_output: {long}") from None
     event.write_record(sample, 0 if event.attr.watermark else event.attr.wakeup_events)
     return 0
 

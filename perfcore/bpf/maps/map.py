@@ -39,6 +39,10 @@ class Host(Protocol):
     def cpu_count(self) -> int: ...
 
     @property
+    def max_stack(self) -> int:
+        """kernel.perf_event_max_stack."""
+
+    @property
     def cpu_number(self) -> int:
         """Of the one that executes."""
 

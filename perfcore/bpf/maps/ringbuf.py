@@ -12,6 +12,7 @@ from typing import ClassVar
 from emulator.linux.errors import EAGAIN, EINVAL, EPERM, LinuxError
 from emulator.linux.fs.file import POLLIN, POLLRDNORM, Caller
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
+from perfcore.bpf.instructions import MASK64
 from perfcore.bpf.maps.map import Host, Map, MapRequest
 
 BUSY, DISCARD = 1 << 31, 1 << 30
@@ -42,15 +43,14 @@ class RingbufMap(Map):
         super().__init__(request, host)
         self.size = request.max_entries
         self.memory = self.allocate(_DATA + 2 * self.size)
+        self._produced = 0  # bytes; who reads sees them in the producer's page
+        self._pending: dict[
+            int, tuple[int, int]
+        ] = {}  # length and position of records that are not whole yet, by start
 
     @property
     def _consumed(self) -> int:
         position: int = _U64.unpack_from(self.memory.data, 0)[0]
-        return position
-
-    @property
-    def _produced(self) -> int:
-        position: int = _U64.unpack_from(self.memory.data, _PRODUCER)[0]
         return position
 
     def reserve(self, size: int) -> int:
@@ -59,11 +59,16 @@ class RingbufMap(Map):
             return 0
         length = -(-(size + HEADER_BYTES) // 8) * 8
         produced = self._produced
-        if length > self.size or produced + length - self._consumed > self.size - 1:
+        if length > self.size or (produced + length - self._consumed) & MASK64 > self.size - 1:
+            return 0
+        oldest = next((position for _, position in self._pending.values()), produced)
+        if produced + length - oldest > self.size - 1:  # the consumer says that it has read what is not there yet
             return 0
         start = _DATA + produced % self.size
+        self._pending[start] = size, produced
         self._write_header(start, size | BUSY)
-        _U64.pack_into(self.memory.data, _PRODUCER, produced + length)
+        self._produced = produced + length
+        _U64.pack_into(self.memory.data, _PRODUCER, self._produced)
         return self.memory.address_of(start + HEADER_BYTES)
 
     def _write_header(self, start: int, length: int) -> None:
@@ -74,7 +79,7 @@ class RingbufMap(Map):
     def commit(self, address: int, flags: int, *, discard: bool = False) -> None:
         """The record is whole, or shall not be read."""
         start = address - self.memory.address - HEADER_BYTES
-        length: int = _HEADER.unpack_from(self.memory.data, start)[0] & ~BUSY
+        length, _ = self._pending.pop(start)
         self._copy(start + HEADER_BYTES, length)
         self._write_header(start, length | (DISCARD if discard else 0))
         at_its_end = self._consumed % self.size == start - _DATA

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left, insort
 from typing import ClassVar
 from zlib import crc32
 
@@ -27,10 +28,13 @@ class StackTraceMap(Map):
             raise LinuxError(EINVAL, "a stack trace's key has 4 bytes, its value a multiple of 8")
 
     def __init__(self, request: MapRequest, host: Host) -> None:
+        if request.value_size // 8 > host.max_stack:
+            raise LinuxError(EINVAL, f"traces of {request.value_size // 8} addresses: perf_event_max_stack")
         super().__init__(request, host)
         self._buckets = 1 << (request.max_entries - 1).bit_length()
         self.allocate((request.value_size + OVERHEAD_BYTES) * self._buckets)  # counts, where traces are ours
         self._traces: dict[int, bytes] = {}
+        self._numbers: list[int] = []  # in order
 
     def number_of(self, addresses: list[int], flags: int) -> int:
         """bpf_get_stackid(): EEXIST where the bucket has another one."""
@@ -39,6 +43,8 @@ class StackTraceMap(Map):
         present = self._traces.get(number)
         if present is not None and present != trace and not flags & REUSE_STACKID:
             raise LinuxError(EEXIST, "another trace has the number")
+        if present is None:
+            insort(self._numbers, number)
         self._traces[number] = trace
         return number
 
@@ -52,12 +58,14 @@ class StackTraceMap(Map):
         raise LinuxError(EINVAL, "traces are put there by programs")
 
     def delete(self, key: bytes) -> None:
-        if self._traces.pop(index_of(key), None) is None:
-            raise LinuxError(ENOENT, f"no trace has number {index_of(key)}")
+        number = index_of(key)
+        if self._traces.pop(number, None) is None:
+            raise LinuxError(ENOENT, f"no trace has number {number}")
+        del self._numbers[bisect_left(self._numbers, number)]
 
     def next_key(self, key: bytes | None) -> bytes:
         first = 0 if key is None or index_of(key) not in self._traces else index_of(key) + 1
-        following = min((number for number in self._traces if number >= first), default=None)
-        if following is None:
+        at = bisect_left(self._numbers, first)
+        if at == len(self._numbers):
             raise LinuxError(ENOENT, "that was the last trace")
-        return struct.pack("<I", following)
+        return struct.pack("<I", self._numbers[at])

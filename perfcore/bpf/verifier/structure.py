@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from perfcore.bpf.instructions import (
@@ -82,6 +83,15 @@ def functions(instructions: Sequence[Instruction]) -> list[int]:
                 raise malformed(f"call to invalid destination {target}")
             entries.add(target)
     return sorted(entries)
+
+
+def calls(instructions: Sequence[Instruction], entries: Sequence[int]) -> frozenset[tuple[int, int]]:
+    """(caller, callee): functions by where they begin. What a function gives to a helper it calls, too."""
+    found = set()
+    for pc, instruction in enumerate(instructions):
+        if instruction.is_call_of_program or (instruction.opcode == LOAD_IMM64 and instruction.src == PSEUDO_FUNC):
+            found.add((entries[bisect_right(entries, pc) - 1], pc + 1 + instruction.imm))
+    return frozenset(found)
 
 
 class Flow:

@@ -41,7 +41,7 @@ from perfcore.bpf.verifier.calls import Call
 from perfcore.bpf.verifier.jumps import branch, check_goto
 from perfcore.bpf.verifier.liveness import live_registers
 from perfcore.bpf.verifier.state import NOT_INIT, Frame, Kind, Reg, State, number
-from perfcore.bpf.verifier.structure import Flow, check_opcodes, functions
+from perfcore.bpf.verifier.structure import Flow, calls, check_opcodes, functions
 from perfcore.bpf.verifier.subject import Subject
 
 MOST_PROCESSED = 100_000  # instructions: seconds of the host's time. Linux looks at ten times as many
@@ -60,10 +60,12 @@ class Verifier:
         self._subject = subject
         self._instructions = subject.instructions
         self.entries = functions(subject.instructions)
+        self._calls = calls(subject.instructions, self.entries)
         self._flow = Flow(subject.instructions, self.entries)
         self._live = live_registers(subject.instructions, self._flow.successors, _arguments)
         self._kept: dict[int, list[State]] = {}
         self._waiting: list[State] = []
+        self._depths = dict.fromkeys(self.entries, 0)  # of functions: bytes of stack
         self.processed = 0
         self.states = 0
         self._handlers = {
@@ -85,12 +87,32 @@ class Verifier:
         try:
             while self._waiting:
                 self._follow(self._waiting.pop())
+            self._check_depth(0, 1, {})
         finally:
             self._subject.log.statistics(
                 f"processed {self.processed} insns (limit {MOST_PROCESSED}) max_states_per_insn "
                 f"{max(map(len, self._kept.values()), default=0)} total_states {self.states} "
                 f"peak_states {self.states} mark_read 0"
             )
+
+    def _check_depth(self, entry: int, frames: int, found: dict[tuple[int, int], tuple[int, int]]) -> tuple[int, int]:
+        """Calls and bytes of stack below a function, its own included. check_max_stack_depth()"""
+        known = found.get((entry, frames))
+        if known is not None:
+            return known
+        if frames > FRAMES:
+            raise Refusal(E2BIG, f"the call stack of {frames - 1} frames is too deep !")
+        below = [self._check_depth(callee, frames + 1, found) for callee in self._callees(entry)]
+        count, depth = max(below, key=lambda each: each[1], default=(0, 0))
+        depth += -(-max(self._depths[entry], 1) // 32) * 32
+        if depth > STACK_BYTES:
+            raise Refusal(EACCES, f"combined stack size of {count + 1} calls is {depth}. Too large")
+        found[entry, frames] = count + 1, depth
+        return count + 1, depth
+
+    def _callees(self, entry: int) -> set[int]:
+        """The functions that one calls, or gives to helpers."""
+        return {callee for caller, callee in self._calls if caller == entry}
 
     def _follow(self, state: State) -> None:
         """One way to its end."""
@@ -161,15 +183,19 @@ class Verifier:
         state.parent = copy
         self.states += 1
 
-    @staticmethod
-    def _ended(state: State) -> None:
+    def _ended(self, state: State) -> None:
         """A way is at its end: states without any that goes on are safe now."""
+        for frame in state.frames:
+            self._note_depth(frame)
         kept = state.parent
         while kept is not None:
             kept.branches -= 1
             if kept.branches:
                 return
             kept = kept.parent
+
+    def _note_depth(self, frame: Frame) -> None:
+        self._depths[frame.entry] = max(self._depths[frame.entry], frame.depth)
 
     def _wait(self, state: State) -> None:
         """To be followed later."""
@@ -313,9 +339,6 @@ class Verifier:
         if instruction.by_register or instruction.imm or instruction.src or instruction.dst or instruction.offset:
             raise malformed("BPF_EXIT uses reserved fields")
         result = state.regs[0]
-        depth = sum(-(-max(frame.depth, 1) // 32) * 32 for frame in state.frames)
-        if depth > STACK_BYTES:
-            raise Refusal(EACCES, f"combined stack size of {len(state.frames)} calls is {depth}. Too large")
         if len(state.frames) > 1:
             return self._return(state, result)
         if state.refs:
@@ -339,8 +362,8 @@ class Verifier:
         if result.kind is Kind.STACK:
             raise malformed("cannot return stack pointer to the caller")
         frame = state.frames.pop()
+        self._note_depth(frame)
         caller = state.frames[-1]
-        caller.depth = max(caller.depth, 0)
         state.pc = frame.returns_to
         if frame.is_callback:
             if result.kind is not Kind.SCALAR or result.scalar.umax > 1:

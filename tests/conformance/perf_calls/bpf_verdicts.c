@@ -286,6 +286,8 @@ static void functions(void) {
           CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, MOV(0, 3), EXIT);
     JUDGE("called eight deep", CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, CALL_OWN(1), EXIT,
           CALL_OWN(1), EXIT, CALL_OWN(1), EXIT, MOV(0, 3), EXIT);
+    JUDGE("called by itself, with too much stack together", LOAD(BPF_DW, 1, 1, 0), CALL_OWN(1), EXIT,
+          STORE(BPF_DW, 10, -128, 1), JUMP(BPF_JNE, 1, 7, 2), MOV(0, 3), EXIT, CALL_OWN(-5), MOV(0, 4), EXIT);
     JUDGE("a helper's loop", STORE(BPF_DW, 10, -8, 0), MOV(1, 10), ADDRESS_OWN(2, 6), HERE(3, -8), MOV(4, 0),
           CALL(BPF_FUNC_loop), LOAD(BPF_DW, 0, 10, -8), EXIT, LOAD(BPF_DW, 3, 2, 0), ALUX(BPF_ADD, 3, 1), STOREX(BPF_DW, 2, 3, 0),
           END);

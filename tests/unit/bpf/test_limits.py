@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from emulator.linux.errors import E2BIG, EINVAL, ENOMEM, LinuxError
@@ -30,6 +32,7 @@ from perfcore.bpf.instructions import (
     Instruction,
 )
 from perfcore.bpf.log import Log
+from perfcore.bpf.maps.ringbuf import RingbufMap
 from perfcore.bpf.refusal import Refusal
 from perfcore.bpf.run import BUDGET
 from perfcore.bpf.verifier import verifier
@@ -237,3 +240,40 @@ def test_ways_through_a_full_stack_are_too_much_work(monkeypatch: pytest.MonkeyP
     with pytest.raises(Refusal, match=r"too large\. Processed [0-9]{3} ") as refused:
         bench.load([*program, EXIT])
     assert refused.value.code == E2BIG
+
+
+def test_a_ring_buffer_does_not_believe_its_consumer() -> None:
+    """Who says that the first record has been read, before it is there, does not get another in its place."""
+    bench = Workbench()
+    ring = bench.map(MapType.RINGBUF, 0, 0, 4096)
+    assert isinstance(ring, RingbufMap)
+    ring.memory.data[0:8] = (64).to_bytes(8, "little")
+    first = ring.reserve(56)  # 64 bytes with its header
+    for _ in range(62):
+        assert ring.reserve(56)
+    assert ring.reserve(48)  # 4088 bytes are taken
+    assert not ring.reserve(0)
+    ring.memory.data[8192:8196] = b"\xff" * 4  # of a mapping that was writable before
+    ring.commit(first, 0)
+    assert ring.memory.data[8192:8196] == (56).to_bytes(4, "little")
+    ring.memory.data[0:8] = (1 << 63).to_bytes(8, "little")
+    assert ring.reserve(8) == 0
+
+
+def test_a_callchain_is_no_longer_than_the_sysctl_says() -> None:
+    bench = Workbench()
+    bench.map(MapType.STACK_TRACE, 4, 8 * 127, 1)
+    with pytest.raises(LinuxError) as refused:
+        bench.map(MapType.STACK_TRACE, 4, 8 * 128, 1)
+    assert refused.value.code == EINVAL
+    bench.bpf._settings.max_stack = 128
+    assert bench.map(MapType.STACK_TRACE, 4, 8 * 128, 1)
+    walked: list[int] = []
+    bench.cpu.core = SimpleNamespace(pc=1, frame_chain=lambda most: walked.append(most) or [2] * most)
+    bench.bpf.kernel.current = lambda cpu: SimpleNamespace()  # type: ignore[method-assign,assignment,return-value]
+    stack = [insn(ALU64 | MOV | 8, 2, 10), insn(ALU64 | ADD, 2, imm=-512), mov(3, 512), mov(4, 0x1FF)]  # 255 to skip
+    program = bench.load([*stack, insn(CALL_OPCODE, imm=67), EXIT], [], ProgType.PERF_EVENT)
+    assert bench.run(program) == 0
+    bench.bpf._settings.max_stack = 256
+    assert bench.run(program) == 8
+    assert walked == [255]

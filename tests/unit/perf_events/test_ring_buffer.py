@@ -106,3 +106,10 @@ def test_the_newest_records_are_whole_and_come_once():
     assert buffer.newest() == []
     buffer.write(records[0], Source())
     assert buffer.newest() == [records[0]]
+
+
+def test_a_record_longer_than_the_buffer_is_lost_whatever_is_overwritten():
+    buffer = RingBuffer.allocate(1, overwrite=True)
+    assert buffer.write(a_record(4104), Source()) == Written.LOST
+    assert buffer.write(a_record(4072), Source()) == Written.WAKEUP  # with the 24 bytes that say so: all of it
+    assert bytes(buffer.data) == Lost(77, 1).encode() + a_record(4072)

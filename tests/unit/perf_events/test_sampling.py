@@ -278,3 +278,13 @@ def test_what_a_slow_reader_misses_is_a_record_and_a_count(isa):
     assert time == BOOT_NS + 201_000
     assert lost == struct.pack("<IHHQQIIQ", 2, 0, 40, event.id, 73, pid, tid, time)
     assert struct.unpack("<2Q", event.read()) == (201_000, 73)
+
+
+def test_a_sample_that_no_record_can_hold_is_lost():
+    """8191 addresses and their number are 65,536 bytes, one more than a header can say."""
+    machine = FakeMachine("x86_64", settings=Settings(max_stack=10_000))
+    machine.cpus[0].core.frame_chain = lambda most: [CODE] * most
+    attr = INSTRUCTIONS.copy(sample_period=1000, sample_type=SampleType.CALLCHAIN, sample_max_stack=9000)
+    event = record(machine, attr)
+    machine.run(2500)
+    assert (samples(event), event.lost_samples, event.ring_buffer.lost) == ([], 2, 2)

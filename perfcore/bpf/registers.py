@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
-from emulator.linux.arch.x86_64 import USER_CS, USER_SS
+from perfcore.abi.pt_regs import PT_REGS
 from perfcore.events.programs import Register
-
-# uapi/asm/ptrace.h, in its order: names of `Architecture.register_names`, or what it is in every program
-_X86_64 = (
-    *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
-    *((1 << 64) - 1, "rip", USER_CS, "rflags", "rsp", USER_SS),  # orig_rax: there was no system call
-)
-_AARCH64 = (*(f"x{number}" for number in range(31)), "sp", "pc", "pstate")
-_LAYOUTS: Mapping[str, tuple[str | int, ...]] = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 
 def user_registers(architecture: Architecture, cpu: Cpu) -> bytes:
@@ -26,8 +17,8 @@ def user_registers(architecture: Architecture, cpu: Cpu) -> bytes:
 
 def probe_registers(architecture: Architecture, register: Register) -> bytes:
     """... of whoever has these registers."""
-    names, layout = architecture.register_names, _LAYOUTS[architecture.isa]
-    words = [word if isinstance(word, int) else register(names.index(word)) for word in layout]
+    names = architecture.register_names
+    words = [register(names.index(saved.native)) if saved.native else saved.user for saved in PT_REGS[architecture.isa]]
     return struct.pack(f"<{len(words)}Q", *words)
 
 
@@ -36,5 +27,5 @@ def system_call_registers(architecture: Architecture, cpu: Cpu, number: int) -> 
     words = user_registers(architecture, cpu)
     if architecture.isa != "x86_64":
         return words
-    at = 8 * _X86_64.index((1 << 64) - 1)
+    at = 8 * [saved.name for saved in PT_REGS["x86_64"]].index("orig_ax")
     return words[:at] + struct.pack("<Q", number) + words[at + 8 :]

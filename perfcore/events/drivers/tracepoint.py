@@ -136,7 +136,9 @@ class TracepointDriver(CountedAsTold):
             occurrence = None
             if programs and not self._programs_want(programs, number, source, cpu, told):
                 return
-            for event in tuple(events or ()):
+            if not events or not source.fits(*told):
+                return
+            for event in tuple(events):
                 excluded = source.in_kernel and event.attr.exclude_kernel
                 if event.on_cpu is not cpu or excluded or event.hw.stopped:
                     continue

@@ -88,6 +88,7 @@ class Source(NamedTuple):
     often: bool = True
     in_kernel: bool = True
     is_probe: bool = False  # which tells an address and registers, too
+    fits: Callable[..., bool] = lambda *told: True
 
 
 def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
@@ -263,4 +264,5 @@ def source_of_probe(probe: DefinedEvent) -> Source:
         lambda hit, cpu, task, places, moment: hit.values(places, moment),
         in_kernel=probe.in_kernel,
         is_probe=True,
+        fits=lambda hit, cpu, task, places, moment: hit.fits(task, places, moment),
     )

@@ -15,17 +15,19 @@ from typing import NamedTuple
 
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import E2BIG, EINVAL, LinuxError
+from perfcore.abi.pt_regs import ARGUMENTS, OF_THE_KERNEL, PROGRAM_COUNTER, RESULT, find_saved
 from perfcore.abi.tracepoints import Value
 from perfcore.events.c_numbers import signed, unsigned
 from perfcore.events.probes.fetch_types import DEFAULT, FETCH_TYPES, FetchType, ProbeField
-from perfcore.events.probes.kernel_functions import ARGUMENT_REGISTERS, RESULT_REGISTER, KernelFunction
-from perfcore.events.probes.moment import Moment, find_register, read_number, read_string
+from perfcore.events.probes.kernel_functions import KernelFunction
+from perfcore.events.probes.moment import Moment, read_number, read_string
 
 MOST_ARGUMENTS = 128  # MAX_TRACE_ARGS
 _MOST_ARRAY = 64  # MAX_ARRAY_LEN
 _MOST_NAME = 32  # MAX_ARG_NAME_LEN
 _MOST_TEXT = 63  # MAX_ARGSTR_LEN
 _MOST_STEPS = 15  # FETCH_INSN_MAX, and its end
+_MOST_BYTES = 3072  # MAX_PROBE_EVENT_SIZE: of all arguments, strings' contents apart
 _POINTER = 8  # bytes
 _RESERVED = {"common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid"} | {
     *("__probe_ip", "__probe_ret_ip", "__probe_func")
@@ -45,6 +47,7 @@ class Where(NamedTuple):
     architecture: Architecture
     returns: bool  # the probe is at a function's return
     function: KernelFunction | None = None  # of the kernel; None: it is in a program
+    address: int = 0  # of that function
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ def parse_arguments(texts: Collection[str], where: Where) -> tuple[Argument, ...
     arguments: list[Argument] = []
     for number, text in enumerate(texts, start=1):
         arguments.append(_parse(text, number, {argument.name for argument in arguments}, where))
+        if sum(argument.field.size for argument in arguments) > _MOST_BYTES:
+            raise LinuxError(E2BIG, f"argument {text!r}: up to this one, they have more than {_MOST_BYTES} bytes")
     return tuple(arguments)
 
 
@@ -183,14 +188,36 @@ def _parse_value(text: str, where: Where, whole: str) -> _Value:
 
 def _register(name: str, where: Where, whole: str) -> _Value:
     isa = where.architecture.isa
-    register = find_register(where.architecture, name)
+    register = find_saved(isa, name)
     if register is None:
         raise _wrong(whole, f"{isa} has no register %{name}")
-    if where.function is not None:
-        known = dict(zip(ARGUMENT_REGISTERS[isa], where.function.parameters, strict=False))
-        if name != RESULT_REGISTER[isa] if where.returns else not known.get(name):
+    if where.function is None:
+        constant = None if register.native else register.user
+    else:
+        constant = _constant_in_kernel(name, where)
+        if constant is None and not _is_passed(name, where.function, where):
             raise _wrong(whole, f"in {where.function.name} the modelled kernel does not know %{name}")
-    return _Value(_Kind.NUMBER, register)
+    if constant is not None:
+        return _Value(_Kind.NUMBER, lambda moment: constant)
+    number = where.architecture.register_names.index(register.native)
+    return _Value(_Kind.NUMBER, lambda moment: moment.register(number))
+
+
+def _constant_in_kernel(name: str, where: Where) -> int | None:
+    """Where a function begins."""
+    isa = where.architecture.isa
+    if where.returns:
+        return None
+    counter, behind = PROGRAM_COUNTER[isa]
+    return where.address + behind if name == counter else OF_THE_KERNEL[isa].get(name)
+
+
+def _is_passed(name: str, function: KernelFunction, where: Where) -> bool:
+    """As a parameter that is known, or as what the function returns."""
+    isa = where.architecture.isa
+    if where.returns:
+        return name == RESULT[isa]
+    return bool(dict(zip(ARGUMENTS[isa], function.parameters, strict=False)).get(name))
 
 
 def _of_function(name: str, function: KernelFunction, where: Where, whole: str) -> _Value:
@@ -198,7 +225,7 @@ def _of_function(name: str, function: KernelFunction, where: Where, whole: str) 
     digits = name.removeprefix("arg")
     if digits == name or not digits.isdecimal() or not 0 < int(digits) <= len(function.parameters):
         raise _wrong(whole, f"in {function.name} the modelled kernel does not know ${name}")
-    return _register(ARGUMENT_REGISTERS[where.architecture.isa][int(digits) - 1], where, whole)
+    return _register(ARGUMENTS[where.architecture.isa][int(digits) - 1], where, whole)
 
 
 def _variable(name: str, where: Where, whole: str) -> _Value:

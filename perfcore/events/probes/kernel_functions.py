@@ -16,10 +16,6 @@ _TEXT = {"x86_64": 0xFFFF_FFFF_8100_0000, "aarch64": 0xFFFF_8000_8000_0000}
 _SYSCALL = {"x86_64": "__x64_sys_", "aarch64": "__arm64_sys_"}
 _APART = 64  # bytes
 
-# Linux passes these in a function's first registers; what it returns is in one.
-ARGUMENT_REGISTERS = {"x86_64": ("di", "si", "dx", "cx", "r8", "r9"), "aarch64": tuple(f"x{n}" for n in range(8))}
-RESULT_REGISTER = {"x86_64": "ax", "aarch64": "x0"}
-
 
 class KernelFunction(NamedTuple):
     """One function."""

@@ -64,8 +64,9 @@ def parse_kprobe(
     offset = unsigned(place["offset"] or "0")
     at = place["symbol"] + (f"+{offset}" if offset else "")
     event = event or _NOT_A_NAME.sub("_", f"{'r' if returns else 'p'}_{place['symbol']}_{place['offset'] or 0}")[:63]
-    arguments = parse_arguments(words[2:], Where(architecture, returns, function))
-    return KprobeDefinition(group, event, returns, function, functions.addresses[function.name], at, active, arguments)
+    address = functions.addresses[function.name]
+    arguments = parse_arguments(words[2:], Where(architecture, returns, function, address))
+    return KprobeDefinition(group, event, returns, function, address, at, active, arguments)
 
 
 def find_function(functions: KernelFunctions, symbol: str, offset_text: str) -> KernelFunction:

@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
-from emulator.linux.arch.x86_64 import USER_CS, USER_SS
 from emulator.linux.fs.file import O_CLOEXEC, O_PATH
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls.table import load
 from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from perfcore.abi.pt_regs import ARGUMENTS, PT_REGS
 from perfcore.events.kernel import Linux
-from perfcore.events.probes.kernel_functions import ARGUMENT_REGISTERS, KernelFunction
+from perfcore.events.probes.kernel_functions import KernelFunction
 from perfcore.events.probes.kprobe_definition import KprobeDefinition
-from perfcore.events.probes.moment import PT_REGS
 from perfcore.events.probes.probe_event import ProbeEvent, TraceProbe
 
 _PT_REGS_AT = 0xFFFF_C900_0000_3F58  # where pt_regs are said to be; struct open_how is below
@@ -24,6 +23,7 @@ _OPEN_HOW_AT = _PT_REGS_AT - 0x100
 _KERNEL = 1 << 63
 _MASK = (1 << 64) - 1
 _ENOSYS = 38
+_PASSED = ("di", "si", "dx", "r10", "r8", "r9")  # to system calls of x86-64
 AT_FDCWD = -100
 _CREAT = 0o1101  # creat(2): O_CREAT, O_WRONLY, O_TRUNC
 _MAKES = 0o100 | 0o20000000  # O_CREAT, __O_TMPFILE: there is a mode
@@ -46,10 +46,9 @@ class KernelMoment:
         self.arguments = arguments
         self.returned = returned & _MASK
         isa, names = task.architecture.isa, task.architecture.register_names
-        natives = dict(PT_REGS[isa])
+        natives = {register.name: register.native for register in PT_REGS[isa]}
         self._registers = {
-            names.index(natives[name]): value & _MASK
-            for name, value in zip(ARGUMENT_REGISTERS[isa], arguments, strict=False)
+            names.index(natives[name]): value & _MASK for name, value in zip(ARGUMENTS[isa], arguments, strict=False)
         }
 
     def register(self, number: int) -> int:
@@ -73,18 +72,19 @@ def _pt_regs(task: Task, number: int, arguments: tuple[int, ...]) -> bytes:
     """Of the system call that the task makes."""
     architecture, core = task.architecture, task.cpu.core
     if architecture.isa == "aarch64":
-        registers = [core.read_register(architecture.register_names.index(native)) for _, native in PT_REGS["aarch64"]]
-        registers[: len(arguments)] = arguments
-        return struct.pack("<34QQiIQQQQ", *(value & _MASK for value in registers), arguments[0], number, *[0] * 5)
-    constants = {"orig_ax": number, "cs": USER_CS, "ss": USER_SS}
-    given = dict(zip(("di", "si", "dx", "r10", "r8", "r9"), arguments, strict=True)) | {"ax": -_ENOSYS}
+        given = dict(zip(ARGUMENTS["aarch64"], arguments, strict=False))
+    else:
+        given = dict(zip(_PASSED, arguments, strict=True)) | {"ax": -_ENOSYS, "orig_ax": number}
     values = [
-        given.get(name, constants.get(name, 0))
-        if name in given or not native
-        else core.read_register(architecture.register_names.index(native))
-        for name, native in PT_REGS["x86_64"]
-    ]
-    return struct.pack("<21Q", *(value & _MASK for value in values))
+        given[register.name] if register.name in given
+        else core.read_register(architecture.register_names.index(register.native)) if register.native
+        else register.user
+        for register in PT_REGS[architecture.isa]
+    ]  # fmt: skip
+    data = struct.pack(f"<{len(values)}Q", *(value & _MASK for value in values))
+    if architecture.isa == "aarch64":
+        data += struct.pack("<QiIQQQQ", arguments[0] & _MASK, number, *[0] * 5)  # orig_x0, syscallno ...
+    return data
 
 
 class _Source(NamedTuple):
@@ -242,5 +242,6 @@ class TraceKprobe(TraceProbe[KprobeDefinition]):
         self._end()
 
     def _hit(self, cpu: Cpu, task: Task, moment: KernelMoment) -> None:
+        self.hits += 1
         address = self.definition.address
         self.occurred(cpu, task, (address, 0) if self.definition.returns else (address,), moment)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
-from emulator.linux.arch.x86_64 import USER_CS, USER_SS
 from emulator.linux.process.task import Task
 
 PAGE = 4096
@@ -82,27 +80,3 @@ def read_string(moment: Moment, address: int, limit: int) -> bytes:
         if end >= 0:
             return text[: limit - 1] + b"\0" if limit else b""
     return b""
-
-
-# struct pt_regs, in its order: the name that %NAME has, and the register's name in `Architecture.register_names`
-_X86_64 = (
-    *(("r15", "r15"), ("r14", "r14"), ("r13", "r13"), ("r12", "r12"), ("bp", "rbp"), ("bx", "rbx"), ("r11", "r11")),
-    *(("r10", "r10"), ("r9", "r9"), ("r8", "r8"), ("ax", "rax"), ("cx", "rcx"), ("dx", "rdx"), ("si", "rsi")),
-    *(("di", "rdi"), ("orig_ax", ""), ("ip", "rip"), ("cs", ""), ("flags", "rflags"), ("sp", "rsp"), ("ss", "")),
-)
-_AARCH64 = (*((f"x{number}", f"x{number}") for number in range(31)), ("sp", "sp"), ("pc", "pc"), ("pstate", "pstate"))
-PT_REGS = {"x86_64": _X86_64, "aarch64": _AARCH64}
-_ALIASES = {"lr": "x30"}
-_OF_EVERY_PROGRAM = {"orig_ax": (1 << 64) - 1, "cs": USER_CS, "ss": USER_SS}  # there was no system call
-
-
-def find_register(architecture: Architecture, name: str) -> Callable[[Moment], int] | None:
-    """Of ``%name``: regs_query_register_offset()."""
-    native = dict(PT_REGS[architecture.isa]).get(_ALIASES.get(name, name))
-    if native is None:
-        return None
-    if not native:
-        value = _OF_EVERY_PROGRAM[name]
-        return lambda moment: value
-    number = architecture.register_names.index(native)
-    return lambda moment: moment.register(number)

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import LinuxError
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
 from perfcore.abi.tracepoints import Field, TracepointEvent, Value
@@ -15,7 +16,8 @@ from perfcore.events.probes.fetch_args import Argument
 from perfcore.events.probes.fetch_types import ProbeField
 from perfcore.events.probes.moment import Moment
 
-MOST_BYTES = 4096  # of a record: MAX_UCB_BUFFER_SIZE
+MOST_RECORD_BYTES = 8192  # PERF_MAX_TRACE_SIZE
+_ANY_ROOM = 1 << 20  # bytes: more than all strings that there may be
 
 
 class Listening(Protocol):
@@ -75,6 +77,8 @@ class TraceProbe(ABC, Generic[Defined]):
         self.hits = 0
         self._event = event
 
+    most_bytes: int | None = None  # of arguments and strings, which are cut to that
+
     @abstractmethod
     def register(self) -> None:
         """Hear of it from now on. Raises LinuxError."""
@@ -82,23 +86,31 @@ class TraceProbe(ABC, Generic[Defined]):
     @abstractmethod
     def unregister(self) -> None: ...
 
+    def listeners_changed(self) -> None:
+        """Others listen to the event now."""
+
     def occurred(self, cpu: Cpu, task: Task, places: Places, moment: Moment) -> None:
         """It is hit."""
-        if self._event.is_for(task):
-            self.hits += 1
-            if self._event.told:
-                self._event.told.fire(self, cpu, task, places, moment)
+        if self._event.told and self._event.is_for(task.mm):
+            self._event.told.fire(self, cpu, task, places, moment)
 
     def values(self, places: Places, moment: Moment) -> tuple[Value, ...]:
         """Of the event's fields."""
-        room = MOST_BYTES
+        arguments = self.definition.arguments
+        room = _ANY_ROOM if self.most_bytes is None else self.most_bytes - sum(each.field.size for each in arguments)
         values: list[Value] = list(places)
-        for argument in self.definition.arguments:
+        for argument in arguments:
             value = argument.fetch(moment, room)
             strings = value if isinstance(value, tuple) else (value,)
             room -= sum(len(string) for string in strings if isinstance(string, bytes))
             values.append(value)
         return tuple(values)
+
+    def fits(self, task: Task, places: Places, moment: Moment) -> bool:
+        """Whether perf has room for its record. What is longer does not happen, as far as perf's events know."""
+        if self.most_bytes is not None or not any(argument.type.is_string for argument in self.definition.arguments):
+            return True
+        return len(self._event.described.pack(task.tid, self.values(places, moment))) <= MOST_RECORD_BYTES
 
 
 class ProbeEvent:
@@ -118,25 +130,33 @@ class ProbeEvent:
 
     def open(self, listening: Listening) -> None:
         """The first one registers the probes that there are. Raises LinuxError."""
-        if not self._open:
-            try:
-                for probe in self.probes:
-                    probe.register()
-                    self._registered.append(probe)
-            except LinuxError:
-                self._unregister()
-                raise
         self._open.append(listening)
+        if self._registered:
+            self._tell_probes()
+            return
+        try:
+            for probe in self.probes:
+                probe.register()
+                self._registered.append(probe)
+        except LinuxError:
+            self.close(listening)
+            raise
 
     def close(self, listening: Listening) -> None:
         self._open.remove(listening)
         if not self._open:
             self._unregister()
+        else:
+            self._tell_probes()
+
+    def _tell_probes(self) -> None:
+        for probe in self._registered:
+            probe.listeners_changed()
 
     def _unregister(self) -> None:
         while self._registered:
             self._registered.pop().unregister()
 
-    def is_for(self, task: Task) -> bool:
+    def is_for(self, memory: MemoryMap) -> bool:
         """uprobe_perf_filter(): whether anybody listens to processes with this memory."""
-        return any(listening.target is None or listening.target.mm is task.mm for listening in self._open)
+        return any(listening.target is None or listening.target.mm is memory for listening in self._open)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from emulator.cpu import Cpu
+from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import Task
 from perfcore.events.probes.moment import UserMoment
 from perfcore.events.probes.probe_event import Places, ProbeEvent, TraceProbe
 from perfcore.events.probes.uprobe_definition import UprobeDefinition
 from perfcore.events.probes.uprobes import Uprobes
 
+_MOST_BYTES = 4096  # MAX_UCB_BUFFER_SIZE
+
 
 class TraceUprobe(TraceProbe[UprobeDefinition]):
     """struct trace_uprobe: a consumer of its place."""
+
+    most_bytes = _MOST_BYTES
 
     def __init__(self, definition: UprobeDefinition, event: ProbeEvent, uprobes: Uprobes) -> None:
         super().__init__(definition, event)
@@ -25,8 +30,17 @@ class TraceUprobe(TraceProbe[UprobeDefinition]):
     def unregister(self) -> None:
         self._uprobes.unregister(self.definition.place, self)
 
+    def listeners_changed(self) -> None:
+        self._uprobes.apply(self.definition.place)
+
+    def wants(self, memory: MemoryMap) -> bool:
+        return self._event.is_for(memory)
+
     def hit(self, cpu: Cpu, task: Task) -> None:
-        self._occurred(cpu, task, (cpu.core.pc,))
+        """uprobe_dispatcher()"""
+        self.hits += 1
+        if not self.hears_returns:
+            self._occurred(cpu, task, (cpu.core.pc,))
 
     def returned(self, cpu: Cpu, task: Task, function: int) -> None:
         self._occurred(cpu, task, (function, cpu.core.pc))

@@ -45,6 +45,9 @@ class Consumer(Protocol):
     def semaphore(self) -> int:
         """ref_ctr_offset: in the same file, where a process counts who listens; 0: nowhere."""
 
+    def wants(self, memory: MemoryMap) -> bool:
+        """Whether it listens there (consumer_filter)."""
+
     def hit(self, cpu: Cpu, task: Task) -> None:
         """The instruction comes next."""
 
@@ -66,6 +69,10 @@ class _Uprobe:
     place: Place
     consumers: list[Consumer] = field(default_factory=list)
     counted_in: WeakKeyDictionary[MemoryMap, int] = field(default_factory=WeakKeyDictionary)  # semaphores' addresses
+
+    def is_wanted(self, memory: MemoryMap) -> bool:
+        """filter_chain()"""
+        return any(consumer.wants(memory) for consumer in self.consumers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +122,40 @@ class Uprobes:
         if any(other.semaphore != consumer.semaphore for other in uprobe.consumers):
             raise LinuxError(EINVAL, f"offset {place.offset:#x}: others have another semaphore there")
         uprobe.consumers.append(consumer)
-        if len(uprobe.consumers) == 1:
-            for memory in self._memories():
-                for mapping in memory.mappings:
-                    self._look_for(memory, mapping, [uprobe])
+        self.apply(place)
 
     def unregister(self, place: Place, consumer: Consumer) -> None:
         uprobe = self._uprobes[place.inode][place.offset]
         uprobe.consumers.remove(consumer)
-        if uprobe.consumers:
-            return
-        for memory, address in list(uprobe.counted_in.items()):
-            _count(memory, address, -1)
-        del self._uprobes[place.inode][place.offset]
-        for memory, stops in list(self._stops.items()):
-            for address in [address for address, stop in stops.items() if stop.uprobe is uprobe]:
-                self._change(memory, address, None)
+        self.apply(place)
+        if not uprobe.consumers:
+            del self._uprobes[place.inode][place.offset]
+
+    def apply(self, place: Place) -> None:
+        """register_for_each_vma(): it is in the memories where somebody wants it, and in no other ones."""
+        uprobe = self._uprobes[place.inode][place.offset]
+        for memory in self._memories():
+            if uprobe.is_wanted(memory):
+                for mapping in memory.mappings:
+                    self._look_for(memory, mapping, [uprobe])
+            else:
+                self._take_from(memory, uprobe)
+
+    def _take_from(self, memory: MemoryMap, uprobe: _Uprobe) -> None:
+        """remove_breakpoint()"""
+        stops = self._stops.get(memory, {})
+        for address in [address for address, stop in stops.items() if stop.uprobe is uprobe]:
+            self._change(memory, address, None)
+        counter = uprobe.counted_in.pop(memory, None)
+        if counter is not None:
+            _count(memory, counter, -1)
 
     def _listen(self) -> None:
         if not self._listens:
             self._listens = True
             tracepoints = self._kernel.tracepoints
             tracepoints.mmap.subscribe(lambda task, mapping: self._mapped(task.mm, mapping))
-            tracepoints.task_fork.subscribe(self._task_fork)
+            tracepoints.task_fork.subscribe(self._task_fork, first=True)  # events are inherited behind that
             tracepoints.task_exec.subscribe(self._forget_calls)
             tracepoints.task_exit.subscribe(self._forget_calls)
 
@@ -159,7 +177,7 @@ class Uprobes:
         if mapping.file is None or mapping.shared or mapping.holder is not None:
             return
         for uprobe in uprobes:
-            if mapping.file.inode != uprobe.place.inode:
+            if mapping.file.inode != uprobe.place.inode or not uprobe.is_wanted(memory):
                 continue
             address = _address(mapping, uprobe.place.offset)
             if address is not None and mapping.protection & PROT_EXEC:
@@ -214,9 +232,10 @@ class Uprobes:
             return
         consumers = tuple(uprobe.consumers)
         for consumer in consumers:
-            if not consumer.hears_returns:
-                consumer.hit(cpu, task)
-        if any(consumer.hears_returns for consumer in consumers):
+            consumer.hit(cpu, task)
+        if not uprobe.is_wanted(task.mm):  # a fork's, to which nobody listens
+            self._take_from(task.mm, uprobe)
+        elif any(consumer.hears_returns for consumer in consumers):
             self._call(cpu, task, uprobe)
 
     def _call(self, cpu: Cpu, task: Task, uprobe: _Uprobe) -> None:

@@ -68,7 +68,7 @@ def test_samples(options: str, perf: RealPerf, tmp_path: Path) -> None:
 
 def test_page_faults_have_addresses_and_pages(perf: RealPerf, tmp_path: Path) -> None:
     """The frames are the machine's: each page that was touched first has one of its own."""
-    options = "-d --phys-data --data-page-size --code-page-size -e page-faults -c 1"
+    options = "-d --phys-data --data-page-size --code-page-size -e minor-faults -c 1"
     (path,) = record(tmp_path / "perf.data", *options.split())
     rows = script(perf, path, "addr,phys_addr,data_page_size,code_page_size")
     assert len(rows) > 2

@@ -10,7 +10,7 @@ from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.tracepoints import Tracepoint
-from perfcore.abi.constants import FAULTS, PerfType, SampleType, SoftwareId
+from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
@@ -27,6 +27,8 @@ NOTES = {  # on every event that this driver counts, and why it may stay 0
     SoftwareId.BPF_OUTPUT: "written by BPF programs of the guest",
     SoftwareId.CGROUP_SWITCHES: "",
 }
+
+_MENDED = (SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ)
 
 P = ParamSpec("P")
 
@@ -65,7 +67,8 @@ class SoftwareDriver(CountedAsTold):
 
     def _listen(self) -> None:
         """Hear what happens often only while someone counts it."""
-        self._hear(self._tracepoints.page_fault, self._page_fault, FAULTS)
+        self._hear(self._tracepoints.page_fault_entry, self._page_fault, (SoftwareId.PAGE_FAULTS,))
+        self._hear(self._tracepoints.page_fault, self._page_came, _MENDED)
         self._hear(self._tracepoints.sched_switch, self._switched, (SoftwareId.CONTEXT_SWITCHES,))
         self._hear(self._tracepoints.sched_switch, self._cgroup_switched, (SoftwareId.CGROUP_SWITCHES,))
 
@@ -78,13 +81,15 @@ class SoftwareDriver(CountedAsTold):
             self._heard.remove(of[0])
             tracepoint.unsubscribe(listener)
 
-    def _page_fault(self, task: Task, address: int, major: bool | None, user: bool) -> None:
-        """One that ends in a signal or EFAULT is neither minor nor major."""
-        level = Level.USER if user else Level.KERNEL
-        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, level, address)
+    def _page_fault(self, task: Task, address: int, access: int, is_there: bool, user: bool) -> None:
+        """Before anything is done about it: do_user_addr_fault(), do_page_fault()."""
+        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, _level(user), address)
+
+    def _page_came(self, task: Task, address: int, major: bool | None, user: bool) -> None:
+        """mm_account_fault(): one that ends in a signal or EFAULT is neither minor nor major."""
         if major is not None:
             kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
-            self._occurred(kind, task.cpu, level, address)
+            self._occurred(kind, task.cpu, _level(user), address)
 
     def _switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
         self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, Level.KERNEL)
@@ -102,6 +107,10 @@ class SoftwareDriver(CountedAsTold):
         for event in tuple(self._active.get(config, ())):
             if event.on_cpu is cpu and event.counts_at(level) and not event.hw.stopped:
                 count_occurrence(event, cpu, addr)
+
+
+def _level(user: bool) -> Level:
+    return Level.USER if user else Level.KERNEL
 
 
 def _cgroup(task: Task | None, other: Task | None) -> Cgroup | None:

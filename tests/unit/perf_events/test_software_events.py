@@ -27,23 +27,31 @@ def decoded(event):
     return [decode_record(data) for data in records(event.ring_buffer.drain())]
 
 
+def fault(machine, address=0x1234, major=False, user=True):
+    """As Linux tells it: first that it is one, then what became of it."""
+    machine.tracepoints.page_fault_entry.fire(machine.task, address, 1, False, user)
+    machine.tracepoints.page_fault.fire(machine.task, address, major, user)
+
+
 def test_faults_are_counted_by_kind():
     machine = FakeMachine()
     kinds = (SoftwareId.PAGE_FAULTS, SoftwareId.PAGE_FAULTS_MIN, SoftwareId.PAGE_FAULTS_MAJ, SoftwareId.DUMMY)
     events = [machine.open(software(kind)) for kind in kinds]
     assert machine.tracepoints.page_fault
+    assert machine.tracepoints.page_fault_entry
     for major in (False, True, False, None):  # None: it ended in a signal
-        machine.tracepoints.page_fault.fire(machine.task, 0x1234, major, True)
+        fault(machine, major=major)
     assert [event.count() for event in events] == [4, 2, 1, 0]
     for event in events:
         event.disable()
     assert not machine.tracepoints.page_fault  # nobody listens, so nobody pays
+    assert not machine.tracepoints.page_fault_entry
 
 
 def test_a_fault_is_not_counted_without_user_mode():
     machine = FakeMachine()
     event = machine.open(FAULTS.copy(exclude_user=1))
-    machine.tracepoints.page_fault.fire(machine.task, 0x1234, False, True)
+    fault(machine)
     assert event.count() == 0
 
 
@@ -54,7 +62,7 @@ def test_a_fault_of_the_kernels_own_copy_is_the_kernels():
         for without_user, without_kernel in ((0, 0), (0, 1), (1, 0))
     )
     for by_user in (True, False, True):
-        machine.tracepoints.page_fault.fire(machine.task, 0x1234, False, by_user)
+        fault(machine, user=by_user)
     assert [event.count() for event in (both, user, kernel)] == [3, 2, 1]
 
 
@@ -62,7 +70,7 @@ def test_every_third_fault_is_sampled_with_its_address():
     machine = FakeMachine()
     event = record(machine, FAULTS.copy(sample_period=3, sample_type=SampleType.ADDR))
     for number in range(10):
-        machine.tracepoints.page_fault.fire(machine.task, 0x1000 * number, False, True)
+        fault(machine, 0x1000 * number)
     assert [sample.addr for sample in samples(event)] == [0x2000, 0x5000, 0x8000]  # the 3rd, 6th and 9th
 
 
@@ -70,7 +78,7 @@ def test_with_a_period_in_the_sample_every_fault_is_one():
     machine = FakeMachine()
     event = record(machine, FAULTS.copy(sample_period=3, sample_type=SampleType.PERIOD))
     for _ in range(4):
-        machine.tracepoints.page_fault.fire(machine.task, 0, False, True)
+        fault(machine)
     assert [sample.period for sample in samples(event)] == [1, 1, 1, 1]  # perf_swevent_event
 
 

@@ -1,4 +1,4 @@
-// PERF_SAMPLE_PHYS_ADDR of a page fault that has yet to be mended: there is none.
+// PERF_SAMPLE_PHYS_ADDR of a page fault that has been mended: where the page is, and its beginning was touched.
 #include "../behaviour.h"
 
 BEHAVIOUR(phys_addr, ROOT) {

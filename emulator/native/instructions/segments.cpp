@@ -17,6 +17,16 @@ constexpr unsigned REQUESTED_LEVEL = 3;
 // code, and what tells the CPU's number. Every other is the kernel's, or there is none.
 constexpr unsigned LOADABLE[] = {0x20, 0x28, 0x30, 0x78};
 
+// What those descriptors say of themselves to LAR, LSL, VERR and VERW: all of memory, of 32 and of 64 bits. The one
+// that tells the CPU's number is not modelled for them: none.
+struct Descriptor {
+    unsigned selector;  // without the requested level
+    uint32_t rights;    // its second half, where LAR tells it
+    bool writable;
+};
+constexpr Descriptor DESCRIPTORS[] = {{0x20, 0xcffb00, false}, {0x28, 0xcff300, true}, {0x30, 0xaffb00, false}};
+constexpr uint32_t LIMIT = 0xffff'ffff;
+
 // QEMU's SegmentCache: its base is found at start-up, its selector lies in front.
 constexpr size_t CACHE_BYTES = 24, SELECTOR_BEFORE_BASE = 8;
 
@@ -40,6 +50,44 @@ void load_segment(Environment* environment, int segment, int value) {
     if (segment == SS) return;
     field<uint32_t>(environment, base_offset(segment) - SELECTOR_BEFORE_BASE) = selector;
     if (segment == FS || segment == GS) field<uint64_t>(environment, base_offset(segment)) = 0;
+}
+
+const Descriptor* descriptor(uint64_t selector) {
+    for (const Descriptor& each : DESCRIPTORS)
+        if (each.selector == (selector & 0xffff & ~uint64_t{REQUESTED_LEVEL})) return &each;
+    return nullptr;
+}
+
+// The engine's own know no descriptor: they clear ZF, and leave the other flags where helpers leave them.
+uint64_t (*engine_rights)(Environment*, uint64_t) = nullptr;
+uint64_t (*engine_limit)(Environment*, uint64_t) = nullptr;
+void (*engine_verify_read)(Environment*, uint64_t) = nullptr;
+void (*engine_verify_write)(Environment*, uint64_t) = nullptr;
+
+uint64_t load_rights(Environment* environment, uint64_t selector) {
+    engine_rights(environment, selector);
+    const Descriptor* found = descriptor(selector);
+    if (!found) return 0;
+    flags_source(environment) |= ZERO;
+    return found->rights;
+}
+
+uint64_t load_limit(Environment* environment, uint64_t selector) {
+    engine_limit(environment, selector);
+    if (!descriptor(selector)) return 0;
+    flags_source(environment) |= ZERO;
+    return LIMIT;
+}
+
+void verify_read(Environment* environment, uint64_t selector) {
+    engine_verify_read(environment, selector);
+    if (descriptor(selector)) flags_source(environment) |= ZERO;
+}
+
+void verify_write(Environment* environment, uint64_t selector) {
+    engine_verify_write(environment, selector);
+    const Descriptor* found = descriptor(selector);
+    if (found && found->writable) flags_source(environment) |= ZERO;
 }
 
 // The engine would let no single step end behind it.
@@ -86,7 +134,13 @@ constexpr ExecutedRow ROWS[] = {
 std::span<const ExecutedRow> segment_rows() { return ROWS; }
 
 InstructionFamily segment_family() {
-    static const EngineReplacement REPLACEMENTS[] = {in_place_of("helper_load_seg", load_segment)};
+    static const EngineReplacement REPLACEMENTS[] = {
+        in_place_of("helper_load_seg", load_segment),
+        in_place_of("helper_lar", load_rights, &engine_rights),
+        in_place_of("helper_lsl", load_limit, &engine_limit),
+        in_place_of("helper_verr", verify_read, &engine_verify_read),
+        in_place_of("helper_verw", verify_write, &engine_verify_write),
+    };
     const auto check = [](const Calibration&) {
         if (environment_layout.segment_base_gs - environment_layout.segment_base_fs != CACHE_BYTES)
             throw std::runtime_error("this Unicorn keeps GS where 2.1.4 does not");

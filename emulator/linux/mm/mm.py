@@ -421,6 +421,11 @@ class MemoryMap(UserAccess):
             self.on_page(major)
         return major is not None
 
+    def reach(self, address: int) -> None:
+        """Where somebody else's access begins: a stack grows down to there, as at the process's own."""
+        if 0 <= address < self.layout.task_size and self.mappings.find(address) is None:
+            self._grow_stack(address)
+
     def _grow_stack(self, address: int) -> Mapping | None:
         above = self.mappings.above(address)
         if above is None or not above.grows_down or above.start <= address:

@@ -12,6 +12,7 @@ from emulator.linux.mm.mm import MemoryMap
 def read_remote(mm: MemoryMap, address: int, size: int) -> bytes:
     """Up to the first page that is not there."""
     data = b""
+    mm.reach(address)
     while len(data) < size:
         at = address + len(data)
         if not mm.force(at, write=False):
@@ -25,6 +26,7 @@ def read_remote(mm: MemoryMap, address: int, size: int) -> bytes:
 def write_remote(mm: MemoryMap, address: int, data: bytes) -> int:
     """How many bytes come before the first page that cannot be written."""
     done = 0
+    mm.reach(address)
     while done < len(data):
         at = address + done
         if not mm.force(at, write=True):

@@ -372,15 +372,16 @@ class Lifecycle:
             self.end_process(task.process, SIGKILL)
 
     def _tell_parent(self, process: Process, parent: Process) -> None:
-        """SIGCHLD with what happened; a parent that does not want to know has nobody to wait for."""
+        """SIGCHLD with what happened; a parent that does not want to know has nobody to wait for (do_notify_parent)."""
         status, leader = process.exit_status, parent.leader
         assert status is not None, "it has ended"
         assert leader is not None, "every process has a main thread"
         action = leader.signals.action(SIGCHLD)
-        nobody_waits = process.exit_signal == SIGCHLD and (
-            action.handler == SIG_IGN or bool(action.flags & SA_NOCLDWAIT)
-        )
-        if process.exit_signal and parent.exit_status is None:
+        traced = process.leader is not None and process.leader.tracer is not None
+        ignored = action.handler == SIG_IGN
+        nobody_waits = process.exit_signal == SIGCHLD and not traced and (ignored or bool(action.flags & SA_NOCLDWAIT))
+        unsaid = nobody_waits and ignored  # also to a tracer of the parent, who sees other signals that it ignores
+        if process.exit_signal and parent.exit_status is None and not unsaid:
             signal = status & 0x7F
             code = CLD_KILLED if signal else CLD_EXITED  # CLD_DUMPED never: no core is written
             self._kernel.signal_process(parent, child_info(process, process.exit_signal, code, signal or status >> 8))

@@ -96,6 +96,16 @@ def _event_of_tracee(task: Task, tracee: Tracee, options: int) -> Event | None:
     return None
 
 
+def _may_have_more_to_tell(task: Task, tracee: Tracee | None, options: int) -> bool:
+    """Whether it is worth waiting for (wo->notask_error): not for who has ended, where nobody asks for ends."""
+    if task is not task.process.leader:
+        return tracee is None or tracee.ended is None or bool(options & WEXITED)
+    if task.process.exit_status is not None:
+        return bool(options & WEXITED)
+    # a main thread that has ended before the others has no more stops
+    return task.exit_code is None or tracee is None or bool(options & (WEXITED | WCONTINUED))
+
+
 def _consume(event: Event) -> None:
     """It has been told: not again."""
     task, process = event.task, event.task.process
@@ -141,7 +151,7 @@ def _wait(task: Task, wanted: Wanted, number: int, options: int, what: str) -> S
             if not wanted(child):
                 continue
             hidden = tracee is None and child.tracer is not None
-            there = there or child.process.exit_status is None or hidden or bool(options & WEXITED)
+            there = there or hidden or _may_have_more_to_tell(child, tracee, options)
             if tracee is None:
                 event = _event(child, options, hidden=hidden)
             else:

@@ -300,6 +300,7 @@ class Kernel:
 
     def handle_register(self, cpu: Cpu) -> None:
         try:
+            self.running(cpu).check_instruction(TrapKind(cpu.core.trapped[0]))
             self.architecture.complete_register_access(cpu)
             if self.stepping.is_used:
                 self._end_step(cpu)

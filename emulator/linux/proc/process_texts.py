@@ -19,6 +19,7 @@ from emulator.linux.proc import memory_texts
 from emulator.linux.proc.memory_texts import KIB
 from emulator.linux.process.limits import RLIM_NLIMITS
 from emulator.linux.process.task import Task, TaskState
+from emulator.linux.seccomp.filters import MODE_DISABLED
 from emulator.linux.signals.signal import SIG_IGN, bit
 from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 
@@ -122,7 +123,8 @@ def status(task: Task) -> str:
         ("CapBnd", f"{capabilities.bounding:016x}"),
         ("CapAmb", f"{capabilities.ambient:016x}"),
         ("NoNewPrivs", int(task.no_new_privileges)),
-        ("Seccomp", 0),
+        ("Seccomp", MODE_DISABLED if task.seccomp is None else task.seccomp.mode),
+        ("Seccomp_filters", 0 if task.seccomp is None else len(task.seccomp.filters())),
         ("Cpus_allowed", f"{task.affinity:x}"),
         ("Cpus_allowed_list", allowed_list(task.affinity)),
         ("Mems_allowed", "1"),

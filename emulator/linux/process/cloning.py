@@ -81,6 +81,8 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
         credentials=parent.credentials,
         dumpable=parent.dumpable,
         no_new_privileges=parent.no_new_privileges,
+        seccomp=parent.seccomp,
+        trapped_instructions=parent.trapped_instructions,
         timer_slack_ns=parent.timer_slack_ns,
         personality=parent.personality,
         affinity=parent.affinity,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from emulator._native import Core, PhysicalMemory, RegisterState
 from emulator.clock import Clock
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, TrapKind
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.debug_registers import DebugRegisters
@@ -27,8 +27,10 @@ from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
+from emulator.linux.seccomp.filters import Seccomp
 from emulator.linux.signals.signal import Generated, Interrupted, SignalAction, SignalInfo, SignalState
 from emulator.linux.user_breakpoints import UserBreakpoints
+from emulator.sysregs import UndefinedRegister
 
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
@@ -367,6 +369,8 @@ class Task:
     dumpable: int = 1
     allowed_tracer: int = 0  # PR_SET_PTRACER: a pid, or -1 for any
     no_new_privileges: bool = False
+    seccomp: Seccomp | None = None  # None: it may make any call
+    trapped_instructions: frozenset[TrapKind] = frozenset()  # that it may not execute: PR_SET_TSC, ARCH_SET_CPUID
     timer_slack_ns: int = 50_000
     personality: int = 0
     affinity: int = 1  # mask of CPUs
@@ -394,6 +398,11 @@ class Task:
     sleep: Sleep | None = None
     sleep_timer: Timer | None = None
     woken_by: Wake | None = None  # until the call has heard of it
+
+    def check_instruction(self, kind: TrapKind) -> None:
+        """Raises UndefinedRegister for one that it has asked not to execute."""
+        if kind in self.trapped_instructions:
+            raise UndefinedRegister(kind.name)
 
     @property
     def pid(self) -> int:

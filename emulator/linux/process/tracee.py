@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from emulator.linux.signals.signal import SignalInfo
 
+PTRACE_O_SUSPEND_SECCOMP = 1 << 21
 NO_CALL = -1  # the number of the system call in which a task is that is in none
 
 
@@ -39,6 +40,10 @@ class Tracee:
     listens: bool = False  # PTRACE_LISTEN: it stays stopped, and tells when its process goes on
     events: list[tuple[int, int]] = field(default_factory=list)  # (PTRACE_EVENT_*, message) that this call has to tell
     ended: int | None = None  # wait status word of a thread that has ended, until its tracer has waited for it
+
+    @property
+    def suspends_seccomp(self) -> bool:
+        return bool(self.options & PTRACE_O_SUSPEND_SECCOMP)
 
     @property
     def goes_on(self) -> bool:

@@ -121,6 +121,9 @@ class AArch64Registers:
     def enter_call(self, core: Core) -> None:
         pass
 
+    def before_call(self, tracee: Tracee) -> int:
+        return tracee.first_argument
+
     def mark_stop(self, core: Core, entry: bool) -> int:
         kept = core.read_register(MARK)
         core.write_register(MARK, 0 if entry else 1)

@@ -11,10 +11,12 @@ from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import PtraceEvent
 from emulator.linux.ptrace.delivery import returning
 from emulator.linux.ptrace.isas import TRACED_REGISTERS
-from emulator.linux.ptrace.registers import signed
+from emulator.linux.ptrace.registers import c_int
 from emulator.linux.ptrace.stepping import stepped_info
 from emulator.linux.ptrace.stops import report, report_entry, report_exit, report_noted, reports
 from emulator.linux.sched.waiting import Sleeping
+from emulator.linux.seccomp.enforcement import ends_by, is_made, judge, refuse
+from emulator.linux.seccomp.filters import Action, Verdict
 from emulator.linux.signals.signal_delivery import force
 from emulator.linux.syscalls.failures import fail
 from emulator.linux.tracepoints import Tracepoints
@@ -42,7 +44,7 @@ class TracedCalls:
         """From the entry to user mode. A tracer may change number, arguments and result, or go away."""
         core = task.cpu.core
         registers = core.syscall_arguments()
-        tracee.call_number, tracee.first_argument = _int(registers[0]), registers[1]
+        tracee.call_number, tracee.first_argument = c_int(registers[0]), registers[1]
         tracee.events.clear()
         isa = TRACED_REGISTERS[task.architecture.isa]
         isa.enter_call(core)
@@ -54,6 +56,8 @@ class TracedCalls:
             kept = isa.mark_stop(core, True)
             yield from report_entry(task, tracee)
             isa.unmark_stop(task.cpu.core, kept)
+        if not skipped and task.seccomp is not None:
+            skipped = yield from self._is_refused(task, tracee)
         number = tracee.call_number
         if not skipped and number != NO_CALL:
             yield from self._answer(task, tracee, number)
@@ -61,6 +65,30 @@ class TracedCalls:
             return
         yield from self._leave(task, tracee)
         yield from returning(task, tracee, None)
+
+    @staticmethod
+    def _is_refused(task: Task, tracee: Tracee) -> Sleeping[bool]:
+        """Whether seccomp keeps the task from its call. A filter may ask the tracer, who may change the call."""
+        verdict = _judge(task, tracee)
+        if verdict.action is Action.TRACE and reports(task, PtraceEvent.SECCOMP):
+            yield from report(task, PtraceEvent.SECCOMP, verdict.data)
+            if task.exit_code is not None or tracee.call_number < 0:
+                return True
+            verdict = _judge(task, tracee)
+            if verdict.action is Action.TRACE:
+                return False
+        if is_made(verdict):
+            return False
+        status = ends_by(task, verdict)
+        if status:
+            yield from report(task, PtraceEvent.EXIT, status)
+            if task.exit_code is not None:
+                return True
+        before = TRACED_REGISTERS[task.architecture.isa].before_call(tracee)
+        result = refuse(task, tracee.call_number, verdict, before)
+        if task.exit_code is None:
+            task.architecture.set_syscall_result(task.cpu.core, result)
+        return True
 
     def _answer(self, task: Task, tracee: Tracee, number: int) -> Sleeping[None]:
         """The call itself. Where it sets registers itself there is no result."""
@@ -113,6 +141,5 @@ class TracedCalls:
             isa.unmark_stop(task.cpu.core, kept)
 
 
-def _int(number: int) -> int:
-    """A C int."""
-    return signed(number << 32 & (1 << 64) - 1) >> 32
+def _judge(task: Task, tracee: Tracee) -> Verdict:
+    return judge(task, tracee.call_number, task.cpu.core.syscall_arguments()[1:])

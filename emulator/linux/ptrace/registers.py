@@ -41,6 +41,9 @@ class TracedRegisters(Protocol):
     def enter_call(self, core: Core) -> None:
         """What the kernel's entry does to registers before anybody looks."""
 
+    def before_call(self, tracee: Tracee) -> int:
+        """What the result's register had before the call was made."""
+
     def mark_stop(self, core: Core, entry: bool) -> int:
         """How a tracer can tell a call's entry from its exit; what `unmark_stop` needs."""
 
@@ -64,3 +67,8 @@ def starts_again(code: int, action: SignalAction | None) -> bool:
 def signed(value: int) -> int:
     """Of 64 bits."""
     return value - (1 << 64) if value >> 63 else value
+
+
+def c_int(value: int) -> int:
+    """A C int, in the low half of a register."""
+    return signed(value << 32 & (1 << 64) - 1) >> 32

@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.errors import EINVAL, EIO, LinuxError
+from emulator.linux.errors import EINVAL, EIO, EPERM, LinuxError
 from emulator.linux.mm.remote_access import read_remote, write_remote
+from emulator.linux.process.credentials import CAP_SYS_ADMIN
 from emulator.linux.process.task import Task
-from emulator.linux.process.tracee import Stop, Tracee
+from emulator.linux.process.tracee import PTRACE_O_SUSPEND_SECCOMP, Stop, Tracee
 from emulator.linux.ptrace import abi
 from emulator.linux.ptrace.isas import TRACED_REGISTERS
 from emulator.linux.ptrace.links import unlink
@@ -125,15 +126,19 @@ def _set_whole(number: int) -> Request:
 
 
 def set_options(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> int:
-    check_options(data)
+    check_options(tracer, data)
     tracee.options = data
     return 0
 
 
-def check_options(options: int) -> None:
-    """EINVAL for what is none, or needs a seccomp that there is not."""
-    if options & ~abi.OPTIONS or options & abi.PTRACE_O_SUSPEND_SECCOMP:
-        raise LinuxError(EINVAL, f"options {options:#x}: want those of {abi.OPTIONS:#x}, without SUSPEND_SECCOMP")
+def check_options(tracer: Task, options: int) -> None:
+    """EINVAL for what is none; EPERM for who would let another make calls that it may not make itself."""
+    if options & ~abi.OPTIONS:
+        raise LinuxError(EINVAL, f"options {options:#x}: want those of {abi.OPTIONS:#x}")
+    if options & PTRACE_O_SUSPEND_SECCOMP:
+        suspended = tracer.tracee is not None and tracer.tracee.suspends_seccomp
+        if not tracer.credentials.has(CAP_SYS_ADMIN) or tracer.seccomp is not None or suspended:
+            raise LinuxError(EPERM, "PTRACE_O_SUSPEND_SECCOMP needs CAP_SYS_ADMIN, and no seccomp of one's own")
 
 
 def get_event_message(tracer: Task, task: Task, tracee: Tracee, address: int, data: int) -> int:
@@ -204,7 +209,8 @@ def get_syscall_info(tracer: Task, task: Task, tracee: Tracee, address: int, dat
     with task.kernel.dispatcher.registers_of(task) as core:
         arguments = core.syscall_arguments()[1:]
         pc, sp, result = (core.read_register(one) for one in (architecture.pc, architecture.sp, architecture.result))
-    at_call = tracee.stop is not None and tracee.stop.code == SIGTRAP | SYSCALL_GOOD
+    code = 0 if tracee.stop is None else tracee.stop.code
+    at_call = code == SIGTRAP | SYSCALL_GOOD
     operation, body = abi.PTRACE_SYSCALL_INFO_NONE, b""
     if at_call and tracee.message == abi.PTRACE_EVENTMSG_SYSCALL_ENTRY:
         operation = abi.PTRACE_SYSCALL_INFO_ENTRY
@@ -213,6 +219,9 @@ def get_syscall_info(tracer: Task, task: Task, tracee: Tracee, address: int, dat
         operation = abi.PTRACE_SYSCALL_INFO_EXIT
         value = signed(result)
         body = struct.pack("<qB", value, 1 if -4095 <= value < 0 else 0)
+    elif code == SIGTRAP | abi.PtraceEvent.SECCOMP << EVENT_SHIFT:
+        operation = abi.PTRACE_SYSCALL_INFO_SECCOMP
+        body = struct.pack("<7QI", tracee.call_number & MASK, *arguments, tracee.message)
     head = SYSCALL_INFO.pack(operation, abi.AUDIT_ARCHITECTURES[architecture.isa], pc, sp)
     found = head + body
     tracer.mm.write(data, found.ljust(SYSCALL_INFO_BYTES, b"\0")[: min(address, len(found))])

@@ -146,6 +146,9 @@ class X86Registers:
     def enter_call(self, core: Core) -> None:
         core.write_register(RAX, -ENOSYS & MASK)
 
+    def before_call(self, tracee: Tracee) -> int:
+        return tracee.call_number
+
     def mark_stop(self, core: Core, entry: bool) -> int:
         return 0  # RAX is -ENOSYS at the entry
 

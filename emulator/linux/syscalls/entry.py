@@ -13,8 +13,10 @@ from emulator.linux.process.task import Call, Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.calls import TracedCalls
 from emulator.linux.ptrace.delivery import returning
+from emulator.linux.ptrace.registers import c_int
 from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
+from emulator.linux.seccomp.enforcement import is_made, judge, refuse
 from emulator.linux.signals.signal import Interrupted
 from emulator.linux.signals.signal_delivery import deliver, is_restart
 from emulator.linux.syscalls.failures import fail
@@ -76,6 +78,13 @@ class SyscallEntry:
             return
         registers = core.syscall_arguments()
         number, arguments = registers[0], registers[1:]
+        if task.seccomp is not None:
+            called = c_int(number)
+            verdict = judge(task, called, arguments)
+            if not is_made(verdict):
+                before = core.read_register(task.architecture.result)
+                self._finish(task, number, arguments[0], refuse(task, called, verdict, before))
+                return
         call = self._calls.get(number) or self._compile(number)
         sys_enter = kernel.tracepoints.sys_enter
         if sys_enter:

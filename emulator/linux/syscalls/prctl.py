@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from emulator.cpu import TrapKind
 from emulator.linux.arch.x86_64 import FS, FS_BASE, GS, GS_BASE
 from emulator.linux.errors import EINVAL, ENODEV, EPERM, LinuxError
 from emulator.linux.process.credentials import CAP_SETPCAP, LAST_CAPABILITY
 from emulator.linux.process.task import COMM_LENGTH, Task
+from emulator.linux.seccomp.filters import MODE_DISABLED
 from emulator.linux.signals.signal import NSIG
 from emulator.linux.structures import U32
+from emulator.linux.syscalls.seccomp import set_mode
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
 
 # ---- arch_prctl (x86)
@@ -46,7 +49,9 @@ def arch_prctl(task: Task, option: int, arg2: Address) -> int:
 PrctlHandler = Callable[[Task, int, int], int]  # with the second and the third argument
 # uapi/linux/prctl.h
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS = 1, 2, 3, 4, 7
-PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TSC, PR_GET_SECUREBITS = 15, 16, 21, 23, 25, 27
+PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_GET_SECUREBITS = 15, 16, 21, 22, 23, 27
+PR_GET_TSC, PR_SET_TSC, PR_TSC_ENABLE, PR_TSC_SIGSEGV = 25, 26, 1, 2
+RDTSC = frozenset((TrapKind.RDTSC, TrapKind.RDTSCP))
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 29, 30, 36, 37
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE = range(38, 43)
 PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 8, 24, 47
@@ -138,6 +143,18 @@ def _set_subreaper(task: Task, value: int, _: int) -> int:
     return 0
 
 
+def _set_tsc(task: Task, value: int, _: int) -> int:
+    """Whether it may read the time-stamp counter; where it may not, that is SIGSEGV."""
+    if task.architecture.isa != "x86_64":
+        task.kernel.name_once("prctl option 26 (PR_SET_TSC) is modelled on x86-64 alone: EINVAL")
+        raise LinuxError(EINVAL, "PR_SET_TSC of CNTVCT_EL0")
+    if value not in (PR_TSC_ENABLE, PR_TSC_SIGSEGV):
+        raise LinuxError(EINVAL, f"PR_SET_TSC {value}")
+    own = task.trapped_instructions - RDTSC
+    task.trapped_instructions = own | RDTSC if value == PR_TSC_SIGSEGV else own
+    return 0
+
+
 def _set_timer_slack(task: Task, ns: int, _: int) -> int:
     task.timer_slack_ns = ns or 50_000
     return 0
@@ -179,9 +196,11 @@ PRCTL: dict[int, PrctlHandler] = {
     PR_CAP_AMBIENT: _ambient,
     PR_SET_NAME: _set_name,
     PR_GET_NAME: _get_name,
-    PR_GET_SECCOMP: _zero,
+    PR_GET_SECCOMP: lambda task, _, __: MODE_DISABLED if task.seccomp is None else task.seccomp.mode,
+    PR_SET_SECCOMP: set_mode,
     PR_CAPBSET_READ: _has_capability,
-    PR_GET_TSC: _write_u32(lambda task: 1),  # PR_TSC_ENABLE
+    PR_GET_TSC: _write_u32(lambda task: PR_TSC_SIGSEGV if RDTSC & task.trapped_instructions else PR_TSC_ENABLE),
+    PR_SET_TSC: _set_tsc,
     PR_GET_SECUREBITS: _zero,
     PR_SET_TIMERSLACK: _set_timer_slack,
     PR_SET_PTRACER: _set_tracer,

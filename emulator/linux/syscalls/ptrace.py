@@ -12,7 +12,7 @@ from emulator.linux.ptrace.stops import let_go
 from emulator.linux.signals.signal import SI_KERNEL, SIGKILL, SIGSTOP, SignalInfo
 from emulator.linux.syscalls.table import Address, Long, Support, ULong, syscall
 
-NOTE = "hardware breakpoints on x86-64 alone; no block steps or seccomp; a REP is one step"
+NOTE = "hardware breakpoints on x86-64 alone; no block steps; a REP is one step; filters are not read back"
 
 
 def _trace_me(task: Task) -> int:
@@ -49,7 +49,7 @@ def _seize(task: Task, target: Task, address: int, options: int) -> int:
         raise LinuxError(EIO, "PTRACE_SEIZE has no address")
     if options & ~abi.OPTIONS:
         raise LinuxError(EIO, f"options {options:#x}: want those of {abi.OPTIONS:#x}")
-    check_options(options)
+    check_options(task, options)
     return _attach(task, target, seized=True, options=options)
 
 

@@ -1,0 +1,1 @@
+"""seccomp(2): which system calls a task may still make."""

@@ -109,11 +109,11 @@ fuzz: venv  ## random system calls, bare-metal images, accesses to devices, then
 	$(BIN)/python tests/fuzz $(SECONDS) --devices
 	$(BIN)/python tests/fuzz $(SECONDS) --checkpoints
 
-kernels: venv  ## Debian's kernels on the boards: what every test run leaves out
+kernels: venv  ## Debian's kernels on the boards, and other long proofs: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
 		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py \
 		tests/interop/test_perf_in_virtual_machines.py \
-		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py
+		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/counts/test_multiplexing.py
 
 INPUTS := 20000
 

@@ -103,8 +103,9 @@ additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with 
 
 SECONDS := 600
 
-fuzz: venv  ## random system calls, bare-metal images, accesses to devices, then changed checkpoints, each for SECONDS (it says how to repeat what it finds)
+fuzz: venv  ## random system calls, uses of perf events and BPF, bare-metal images, accesses to devices, then changed checkpoints, each for SECONDS (it says how to repeat what it finds)
 	$(BIN)/python tests/fuzz $(SECONDS)
+	$(BIN)/python tests/fuzz $(SECONDS) --perf
 	$(BIN)/python tests/fuzz $(SECONDS) --boards
 	$(BIN)/python tests/fuzz $(SECONDS) --devices
 	$(BIN)/python tests/fuzz $(SECONDS) --checkpoints

@@ -100,7 +100,7 @@ class RandomBpf:
             self._code += rng.choice(_PARTS)(self)
         self._code += [mov(0, rng.choice((0, 1, 1))), insn(EXIT_OPCODE)]
         self._add_functions()
-        if rng.random() < 0.2:
+        if rng.random() < 0.1:
             self._spoil()
 
     def data(self) -> bytes:
@@ -253,8 +253,8 @@ class RandomBpf:
         return [mov(1, self._rng.choice((0, 10, 12, 18, 19, 34, 64, 65, -1))), call(name)]
 
     def direct_value(self) -> Part:
-        number = self._rng.choice((1, 10, 0))
-        offset = self._rng.choice((0, 8, VALUE_BYTES - 8, VALUE_BYTES))
+        number = self._rng.choice((10,) * 9 + (1,))
+        offset = self._rng.choice((0, 8, 8, 8, 4, VALUE_BYTES - 8, VALUE_BYTES))
         return [
             insn(LOAD_IMM64, 1, PSEUDO_MAP_VALUE, imm=MAPS + number), insn(0, imm=offset),
             insn(LDX | MEM | DW, R7, 1, 0),
@@ -286,7 +286,7 @@ class RandomBpf:
                 self._code += [insn(LDX | MEM | W, 0, 2, 0), insn(STX | MEM | W, 3, 0, 0)]
                 if self._rng.randrange(2):  # keep the key's address for the caller
                     self._code += [insn(STX | MEM | DW, 4, 2, 0)]
-            self._code += [mov(0, self._rng.choice((0, 0, 0, 1, 2))), insn(EXIT_OPCODE)]
+            self._code += [mov(0, self._rng.choice((0,) * 9 + (1, 1, 2))), insn(EXIT_OPCODE)]
 
     def _spoil(self) -> None:
         rng = self._rng

@@ -5,13 +5,12 @@ Objects have fixed descriptors: each that is made takes the place of another (du
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 from fuzz import contents, layout
 from fuzz.arguments import Memory
 from fuzz.perf import structures
-from fuzz.perf.bpf_programs import MAPS, RandomBpf
+from fuzz.perf.bpf_programs import MAP_TYPES, MAPS, RandomBpf
 from fuzz.perf.structures import (
     BUFFER_BYTES,
     COMMANDS,
@@ -29,15 +28,18 @@ from fuzz.perf.structures import (
     Buffers,
 )
 from fuzz.program import BPF, RandomProgram, words
-from perfcore.abi.bpf import Cmd
+from perfcore.abi.bpf import Cmd, MapType
 from perfcore.abi.ioctl import PerfIoctl
 
 _BPF_PROGRAMS, _BPF_BYTES = 20, 0x400  # so many, each in so many bytes
-_PROGRAMS_AT = layout.BUFFERS + 0x2000
 _KEYS = layout.BUFFERS + 0x1400
+_OUTPUT_AT = _KEYS + 0x100
 _VALUES = layout.BUFFERS + 0x1800
 _TEXTS = layout.BUFFERS + 0x1000
-_ATTR = layout.STRUCTURES  # one union after the other is written there
+_ATTRS, _ATTR_BYTES = 100, 0x100  # unions and attributes, each of a call
+_DATA_BYTES = _ATTRS * _ATTR_BYTES + _BPF_PROGRAMS * _BPF_BYTES
+_ATTRS_AT = layout.CODE + layout.CODE_BYTES - _DATA_BYTES  # behind the code, where calls that write seldom do
+_PROGRAMS_AT = _ATTRS_AT + _ATTRS * _ATTR_BYTES
 _THREAD = 0x0005_0F00  # CLONE_VM, FS, FILES, SIGHAND, THREAD, SYSVSEM
 _MADE = {
     Cmd.MAP_CREATE: (MAPS, COUNT), Cmd.PROG_LOAD: (PROGRAMS, COUNT), Cmd.BTF_LOAD: (TYPES, FEW),
@@ -55,6 +57,8 @@ class PerfProgram(RandomProgram):
 
     def _begin(self) -> None:
         self._by_name["bpf"] = BPF
+        self._attrs = 0
+        self._data = bytearray(_DATA_BYTES)
         self._recent = EVENTS  # the descriptor that was mapped last
         super()._begin()
         rng = self._rng
@@ -65,10 +69,23 @@ class PerfProgram(RandomProgram):
             self._bpf(
                 Cmd.PROG_LOAD, structures.bpf_attr(Cmd.PROG_LOAD, structures.load_attr(self._buffers, slot)), slot
             )
-        for _ in range(rng.randrange(1, 6)):
-            self._open_event()
-        for _ in range(3):
-            self._map()
+        for slot in range(rng.choice((2, 5, COUNT))):
+            self._open_event(slot)
+            if rng.randrange(3):
+                length = 0x1000 * (1 + (1 << rng.randrange(4)))
+                self._call("mmap", self._mapped(EVENTS + slot), length, rng.choice((1, 3, 3)), 1, EVENTS + slot, 0)
+            if rng.randrange(2):
+                program = structures.fitting_program(rng, EVENTS + slot)
+                self._call("ioctl", EVENTS + slot, int(PerfIoctl.SET_BPF), program)
+        self._give_output()
+        for _ in range(rng.randrange(3)):
+            name = rng.choice(self._buffers.names)
+            fields = {"name": name, "prog_fd": structures.fitting_program(rng, EVENTS + 3)}
+            self._bpf(Cmd.RAW_TRACEPOINT_OPEN, structures.bpf_attr(Cmd.RAW_TRACEPOINT_OPEN, fields))
+
+    def _end(self) -> None:
+        """Of a thread alone: the others go on."""
+        self._call("exit", self._rng.randrange(256))
 
     def _write_buffers(self) -> Buffers:
         rng = self._rng
@@ -77,7 +94,7 @@ class PerfProgram(RandomProgram):
             type = OBSERVING[number % len(OBSERVING)]
             data = RandomBpf(rng, CONTEXT_BYTES[type]).data()
             address = _PROGRAMS_AT + _BPF_BYTES * number
-            self._put(address, data)
+            self._put_data(address, data)
             programs.append((address, len(data) // 8, int(type)))
         names, at = [], _TEXTS
         for text in (*RAW_NAMES, b"GPL"):
@@ -87,6 +104,7 @@ class PerfProgram(RandomProgram):
         types = structures.btf(rng)
         self._put(at, types)
         self._put(_KEYS, bytes(64))
+        self._put(_OUTPUT_AT, (EVENTS + rng.choice((structures.OUTPUT, rng.randrange(COUNT)))).to_bytes(8, "little"))
         return Buffers(tuple(programs), tuple(names[:-1]), names[-1], (at, len(types)), _KEYS, _VALUES)
 
     def _add(self, row: object) -> None:
@@ -97,7 +115,7 @@ class PerfProgram(RandomProgram):
         rng.choice(_ACTIONS)(self)
 
     def _clone(self) -> None:
-        flags = rng_choice(self._rng, _THREAD, _THREAD, _THREAD, 17, contents.clone_flags(self._rng))
+        flags = self._rng.choice((_THREAD, _THREAD, _THREAD, 17, contents.clone_flags(self._rng)))
         self._call("clone", flags, 0, 0, 0, 0)
 
     # ---- what it does
@@ -107,55 +125,73 @@ class PerfProgram(RandomProgram):
         self._call("dup3", place, first + slot, 0o2000000 if self._rng.randrange(2) else 0)
         self._call("close", place)
 
-    def _made(self, name: str, *arguments: int | Memory, first: int, slot: int, written: bytes, at: int) -> None:
-        place = self._call(name, *arguments, written=words(at, written), kind="other")
-        self._keep(place, first, slot)
+    def _placed(self, attr: bytes) -> int:
+        """Where `attr` lies; later ones share those of the first."""
+        address = _ATTRS_AT + _ATTR_BYTES * (self._attrs % _ATTRS)
+        self._attrs += 1
+        if self._attrs <= _ATTRS:
+            self._put_data(address, attr)
+        return address
+
+    def _put_data(self, address: int, content: bytes) -> None:
+        self._data[address - _ATTRS_AT : address - _ATTRS_AT + len(content)] = content
+
+    def _assemble(self) -> bytes:
+        code = super()._assemble()
+        assert len(code) <= layout.CODE_BYTES - _DATA_BYTES, f"{len(code)} bytes of code"
+        return code.ljust(layout.CODE_BYTES - _DATA_BYTES, b"\0") + self._data
 
     def _bpf(self, command: Cmd, attr: bytes, slot: int | None = None) -> None:
-        size = self._rng.choice((len(attr),) * 8 + (0, 8, 40, 72, 4096, 5000))
+        rng = self._rng
+        address, size = self._placed(attr), rng.choice((0, 8, 40, 72, 4096, 5000)) if rng.random() < 0.05 else len(attr)
         if command not in _MADE:
-            self._call("bpf", int(command), _ATTR, size, written=_trimmed(attr))
+            self._call("bpf", int(command), address, size)
             return
         first, count = _MADE[command]
-        place = self._call("bpf", int(command), _ATTR, size, written=_trimmed(attr), kind="other")
-        self._keep(place, first, self._rng.randrange(count) if slot is None else slot)
+        place = self._call("bpf", int(command), address, size, kind="other")
+        self._keep(place, first, rng.randrange(count) if slot is None else slot)
 
     def _random_bpf(self) -> None:
         command = self._rng.choice(COMMANDS)
         self._bpf(command, structures.random_bpf_attr(command, self._buffers, self._rng))
 
-    def _open_event(self) -> None:
+    def _open_event(self, slot: int | None = None) -> None:
         rng = self._rng
-        attr = structures.perf_attr(self.isa, rng)
-        pid, cpu = rng.choice(((0, -1), (0, -1), (0, 0), (-1, 0), (-1, 1), (1001, -1), (rng.choice(_PIDS), -1)))
+        slot = rng.randrange(COUNT) if slot is None else slot
+        attr = structures.perf_attr(self.isa, rng, slot)
+        places = (0, -1), (0, -1), (0, -1), (0, 0), (-1, 0), (-1, 0), (-1, 1), (1001, -1), (rng.choice(_PIDS), -1)
+        pid, cpu = (-1, 0) if slot == structures.OUTPUT else rng.choice(places)
         group = rng.choice((-1, -1, -1, structures.event_fd(rng)))
-        flags = rng.choice((0, 0, 8, 8, 1, 2, 4, contents.number(rng)))
-        self._made(
-            "perf_event_open", _ATTR, pid & _NO_FD, cpu & _NO_FD, group & _NO_FD, flags,
-            first=EVENTS, slot=rng.randrange(COUNT), written=attr, at=_ATTR,
-        )  # fmt: skip
+        flags = rng.choice((0, 0, 8, 8, 8, 0, 0, 1, 2, 4, contents.number(rng)))
+        address = self._placed(attr)
+        place = self._call("perf_event_open", address, pid & _NO_FD, cpu & _NO_FD, group & _NO_FD, flags, kind="other")
+        self._keep(place, EVENTS, slot)
+
+    def _give_output(self) -> None:
+        """The event to which programs write into their array."""
+        fields = {"map_fd": MAPS + MAP_TYPES.index(MapType.PERF_EVENT_ARRAY), "key": _KEYS, "value": _OUTPUT_AT}
+        self._bpf(Cmd.MAP_UPDATE_ELEM, structures.bpf_attr(Cmd.MAP_UPDATE_ELEM, fields))
 
     def _ioctl(self) -> None:
         rng = self._rng
-        request = rng.choice(tuple(PerfIoctl))
+        request = rng.choice((*PerfIoctl, PerfIoctl.SET_BPF, PerfIoctl.SET_BPF, PerfIoctl.ENABLE))
+        event = structures.event_fd(rng)
         if request in (PerfIoctl.SET_OUTPUT, PerfIoctl.SET_BPF):
             argument = rng.choice((structures.event_fd, structures.program_fd, structures.any_fd))(rng)
             if request == PerfIoctl.SET_BPF and rng.randrange(4):
-                argument = structures.program_fd(rng)
+                argument = structures.fitting_program(rng, event)
         elif request in (PerfIoctl.PERIOD, PerfIoctl.ID, PerfIoctl.QUERY_BPF, PerfIoctl.SET_FILTER):
             argument = rng.choice((_VALUES, _KEYS, *self._buffers.names[:2], contents.pointer(rng)))
         elif request == PerfIoctl.MODIFY_ATTRIBUTES:
-            argument = _ATTR
+            argument = self._placed(structures.perf_attr(self.isa, rng, event - EVENTS))
         else:
             argument = rng.choice((0, 1, 1, 2, contents.number(rng)))
         written: list[tuple[int, int]] = []
-        if request == PerfIoctl.MODIFY_ATTRIBUTES:
-            written = words(_ATTR, structures.perf_attr(self.isa, rng))
-        elif request == PerfIoctl.PERIOD:
+        if request == PerfIoctl.PERIOD:
             written = [(_VALUES, rng.choice((0, 1, 100, 5000, contents.number(rng))))]
         elif request == PerfIoctl.QUERY_BPF:
             written = [(_VALUES, rng.choice((0, 1, 3, 64, 65)))]
-        self._call("ioctl", structures.event_fd(rng), int(request), argument, written=written)
+        self._call("ioctl", event, int(request), argument, written=written)
 
     def _map(self) -> None:
         rng = self._rng
@@ -233,7 +269,7 @@ class PerfProgram(RandomProgram):
         self._call("ptrace", rng.choice(_PTRACE), rng.choice(_PIDS), address, data)
 
     def _wait(self) -> None:
-        self._call("wait4", rng_choice(self._rng, _NO_FD, 1001, 1002), 0, 0x4000_0001, 0)
+        self._call("wait4", self._rng.choice((_NO_FD, 1001, 1002)), 0, 0x4000_0001, 0)
 
     def _order_all(self) -> None:
         self._call("prctl", self._rng.choice((31, 32)), 0, 0, 0, 0)
@@ -257,21 +293,10 @@ class PerfProgram(RandomProgram):
                 self._call("read", 0, _VALUES, 1, written=[(_VALUES, 0)])
 
 
-def rng_choice(rng: random.Random, *values: int) -> int:
-    return rng.choice(values)
-
-
-def _trimmed(attr: bytes) -> list[tuple[int, int]]:
-    """The words of a union of which the last are 0: the first two of those are written."""
-    all_words = words(_ATTR, attr)
-    end = max((number for number, (_, value) in enumerate(all_words) if value), default=0)
-    return all_words[: end + 3]
-
-
 _ACTIONS: tuple[Callable[[PerfProgram], None], ...] = (
     *(PerfProgram._random_bpf,) * 7, *(PerfProgram._open_event,) * 4, *(PerfProgram._ioctl,) * 6,
     *(PerfProgram._map,) * 3, *(PerfProgram._change_mapping,) * 2, PerfProgram._write_mapping,
     *(PerfProgram._read,) * 4,
-    PerfProgram._poll, *(PerfProgram._close,) * 2, PerfProgram._fcntl, *(PerfProgram._trace,) * 3, PerfProgram._wait,
-    PerfProgram._order_all, *(PerfProgram._other,) * 3,
+    PerfProgram._poll, PerfProgram._close, PerfProgram._fcntl, *(PerfProgram._trace,) * 3, PerfProgram._wait,
+    PerfProgram._order_all, *(PerfProgram._other,) * 3, PerfProgram._give_output,
 )  # fmt: skip

@@ -31,23 +31,23 @@ class Counters:
 
     def begin(self) -> None:
         """From now on, in this process."""
-        read, reset, last = PerfEvent.read_values, PerfEvent._reset, self._last
+        read, reset = PerfEvent.read_values, PerfEvent._reset
 
         def read_values(event: PerfEvent) -> ReadValues:
             values = read(event)
-            self._hear(event, values)
+            self.hear(event, values)
             return values
 
         def reset_count(event: PerfEvent) -> None:
             reset(event)
-            for each in (event, event.parent):
-                if each in last:
-                    last[each] = last[each]._replace(value=0)
+            self.reset(event)
+            if event.parent is not None:
+                self.reset(event.parent)
 
         PerfEvent.read_values = read_values  # type: ignore[method-assign]
         PerfEvent._reset = reset_count  # type: ignore[method-assign]
 
-    def _hear(self, event: PerfEvent, values: ReadValues) -> None:
+    def hear(self, event: PerfEvent, values: ReadValues) -> None:
         before = self._last.get(event, ReadValues(0, 0, 0, 0, 0))
         for name in ("value", "enabled", "running", "lost"):
             if getattr(values, name) < getattr(before, name):
@@ -55,6 +55,10 @@ class Counters:
         if values.running > values.enabled:
             self.backward.append(f"{event}: runs {values.running} of {values.enabled} ns")
         self._last[event] = values
+
+    def reset(self, event: PerfEvent) -> None:
+        if event in self._last:
+            self._last[event] = self._last[event]._replace(value=0)
 
 
 def _watch(session: Session) -> Finish:
@@ -74,7 +78,7 @@ def _watch(session: Session) -> Finish:
             return f"descriptors of the host's: {new}"
         if any(task.exit_code is None for task in kernel.tasks.values()):
             return ""
-        return "; ".join(_left(each) for each in made if _left(each))
+        return "; ".join(filter(None, map(left_behind, made)))
 
     return finish
 
@@ -98,11 +102,12 @@ def _note_instances(kind: type, made: list[Any]) -> None:
     kind.__init__ = noted  # type: ignore[misc]
 
 
-def _left(made: Bpf | PerfEvents) -> str:
+def left_behind(made: Bpf | PerfEvents) -> str:
     """What of it nobody has any more, and is there."""
     if isinstance(made, PerfEvents):
         return f"{made.locked_memory.pages} locked pages" if made.locked_memory.pages else ""
-    counts = {name: len(getattr(made, name)) for name in ("maps", "programs", "types", "links")}
+    counts = {name: len(getattr(made, name)) for name in ("maps", "programs", "links")}
+    counts["types"] = sum(not types.is_kernels for types in made.types)
     return f"of no process any more: {counts}" if any(counts.values()) else ""
 
 

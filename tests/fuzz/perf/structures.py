@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fuzz import layout
 from fuzz.contents import number, pointer, some_of
@@ -14,6 +15,7 @@ from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 
 EVENTS, PROGRAMS, LINKS, TYPES = 40, 80, 100, 110  # the first descriptor of each kind; a kind has COUNT, or 4
 COUNT, FEW = 12, 4
+OUTPUT = 7  # of the events: the one to which programs write
 BUFFER_BYTES = 0x1000 * 9  # of an event's mapping, at most
 MAPPED = 0x20_0000_0000  # where events and maps are mapped: one every STEP bytes
 STEP = 0x10_0000
@@ -35,6 +37,12 @@ def map_fd(rng: random.Random) -> int:
 
 def program_fd(rng: random.Random) -> int:
     return PROGRAMS + rng.randrange(COUNT)
+
+
+def fitting_program(rng: random.Random, event: int) -> int:
+    """A program that is for the event, as a rule."""
+    slots = [slot for slot in range(COUNT) if slot % 4 == (event - EVENTS) % 4 or rng.random() < 0.1]
+    return PROGRAMS + rng.choice(slots)
 
 
 def any_fd(rng: random.Random) -> int:
@@ -61,34 +69,87 @@ class Buffers:
 # ---- perf_event_open(2)
 
 
-def perf_attr(isa: str, rng: random.Random) -> bytes:
-    kind = rng.choice((0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10))
-    config = {
-        0: lambda: rng.randrange(10),
-        1: lambda: rng.randrange(12),
-        2: lambda: rng.choice((310, 311, 313, 348, 349, 180, 304, *rng.sample(sorted(tracepoints_by_id(isa)), 3))),
-        3: lambda: rng.randrange(6) | rng.randrange(3) << 8 | rng.randrange(2) << 16,
-        5: lambda: 0,
-    }.get(kind, lambda: rng.choice((0, 1, 8, 0x11, 0xC0, 0x2E, number(rng))))()  # fmt: skip
-    period = rng.choice((0, 1, 50, 200, 1000, 5000, 100_000, number(rng)))
-    usual = rng.choice((0, 0x1, 0x107, 0x187, 0x40, 0x1_0000 | 7, 1 << 10 | 3, 1 << 5 | 1, 1 << 12 | 1 << 13 | 7))
-    sampled = usual if rng.random() < 0.7 else some_of([1 << bit for bit in range(25)], 0.4, rng)
-    flags = some_of([1 << bit for bit in range(38)], 0.06, rng) ^ rng.choice((0, 0, 1, 1, 0x60))
-    if rng.random() < 0.1:
-        sampled, flags = number(rng), number(rng)
-    breakpoint = rng.choice((0, 1, 2, 3, 4, 5)) if kind == 5 else 0
-    config1 = rng.choice((layout.BUFFERS, layout.CODE, layout.RESULTS, pointer(rng))) if kind in (5, 6, 7) else 0
-    config2 = rng.choice((1, 2, 4, 8, 8, 0, 3)) if kind == 5 else rng.choice((0, 0, number(rng)))
-    registers = rng.choice((0, 0xFF, 0x1FF, (1 << 33) - 1, 0xFF0FFF, number(rng)))
-    stack = rng.choice((0, 8, 64, 1024, 8192, 65528, 65520, number(rng) & 0xFFFF_FFFF))
-    words = (
-        kind, rng.choice((136, 136, 136, 128, 112, 64, 0, 200)), config, period, sampled,
-        rng.choice((0, 3, 4, 7, 8, 15, 16, 31)), flags, rng.choice((0, 1, 1, 2, 100, 4096)), breakpoint, config1,
-        config2, rng.choice((0, 0, 1, number(rng))), registers, stack, rng.choice((0, 0, 1, 4, 7, 11, -1)), registers,
-        rng.choice((0, 0, 4096)), rng.choice((0, 0, 1, 5, 127, 128, 600)), 0, rng.choice((0, 0, 64, 65536, 1 << 31)),
-        0, number(rng), 0,
+class PerfAttr(NamedTuple):
+    """struct perf_event_attr, its flags as one word."""
+
+    type: int = 0
+    size: int = 136
+    config: int = 0
+    sample_period: int = 0
+    sample_type: int = 0
+    read_format: int = 0
+    flags: int = 0
+    wakeup: int = 0
+    bp_type: int = 0
+    config1: int = 0
+    config2: int = 0
+    branch_sample_type: int = 0
+    sample_regs_user: int = 0
+    sample_stack_user: int = 0
+    clockid: int = 0
+    sample_regs_intr: int = 0
+    aux_watermark: int = 0
+    sample_max_stack: int = 0
+    reserved: int = 0
+    aux_sample_size: int = 0
+    aux_action: int = 0
+    sig_data: int = 0
+    config3: int = 0
+
+    def data(self) -> bytes:
+        return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQQ", *self)
+
+
+_SAMPLED = (
+    0, 0x1, 0x107, 0x187, 0x40, 0x1_0007, 1 << 10 | 3, 1 << 5 | 1, 1 << 12 | 3, 1 << 13 | 3, 1 << 12 | 1 << 13 | 0x27,
+    1 << 18 | 1, 1 << 10 | 1 << 4 | 1, 0x1CF,
+)  # fmt: skip
+_FLAGS = tuple(1 << bit for bit in (0, 1, 2, 3, 5, 6, 8, 9, 13, 14, 18, 23, 26))  # those that go together
+
+
+def perf_attr(isa: str, rng: random.Random, slot: int) -> bytes:
+    """`slot`: events of every fourth are such as BPF programs of every fourth are for."""
+    attr = PerfAttr(
+        sample_period=rng.choice((0, 50, 200, 1000, 1000, 5000, 100_000)), sample_type=rng.choice(_SAMPLED),
+        read_format=rng.choice((0, 3, 4, 7, 8, 15, 16, 31)), flags=some_of(_FLAGS, 0.12, rng),
+        wakeup=rng.choice((0, 1, 1, 2, 100)),
+        sample_regs_user=0xFF0FFF if isa == "x86_64" else rng.choice((0xFF, (1 << 33) - 1)),
+        sample_regs_intr=0xFF, sample_stack_user=rng.choice((8, 64, 1024, 8192, 65528, 65520)),
+        sample_max_stack=rng.choice((0, 0, 1, 5, 127)),
     )  # fmt: skip
-    return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQQ", *words)
+    attr = attr._replace(**_kinds(isa, rng, slot))
+    for _ in range(rng.choice((0, 0, 0, 0, 1, 1, 3))):
+        name = rng.choice(PerfAttr._fields)
+        most = {"size": 250, "type": 12, "clockid": 12, "bp_type": 8}.get(name)
+        bits = {"Q": 64, "H": 16}.get(_CODES[PerfAttr._fields.index(name)], 31)
+        value = number(rng) & (1 << bits) - 1 if most is None else rng.randrange(most)
+        attr = attr._replace(**{name: value ^ (attr.flags if name == "flags" and rng.randrange(2) else 0)})
+    return attr.data()
+
+
+_CODES = "IIQQQQQIIQQQQIiQIHHIIQQ"
+
+
+def _kinds(isa: str, rng: random.Random, slot: int) -> dict[str, int]:
+    """Type and what it needs."""
+    tracepoints = (310, 311, 313, 348, 349, 180, 304, *rng.sample(sorted(tracepoints_by_id(isa)), 3))
+    breakpoint = {
+        "type": 5, "config": 0, "bp_type": rng.choice((1, 2, 3, 4)), "config2": rng.choice((1, 2, 4, 8, 8)),
+        "config1": rng.choice((layout.BUFFERS, layout.CODE, layout.RESULTS, pointer(rng))),
+    }  # fmt: skip
+    counting = rng.choice(({"type": 0, "config": rng.randrange(10)}, {"type": 1, "config": rng.randrange(12)}))
+    match slot % 4:
+        case 1:
+            return {"type": 2, "config": rng.choice(tracepoints)}
+        case 2:
+            return rng.choice((counting, counting, breakpoint))
+        case 3 if slot == OUTPUT:
+            return {"type": 1, "config": 10, "sample_type": 0x400 | rng.choice((0, 7)), "sample_period": 1}
+    cache = rng.randrange(6) | rng.randrange(3) << 8 | rng.randrange(2) << 16
+    other = rng.choice((4, 6, 7, 8, 9, 10))
+    config = rng.choice((0, 1, 8, 0x11, 0xC0, 0x2E, number(rng)))
+    uprobe = {"type": other, "config": config, "config1": pointer(rng) if other in (6, 7) else 0}
+    return rng.choice((counting, counting, breakpoint, {"type": 3, "config": cache}, uprobe))
 
 
 # ---- bpf(2)
@@ -147,14 +208,16 @@ def _fields(command: Cmd, buffers: Buffers, rng: random.Random) -> dict[str, int
     if command == Cmd.PROG_LOAD:
         return load_attr(buffers, rng.randrange(100), rng.choice((0, 0, 1, 2, 4000)))
     if command == Cmd.LINK_CREATE:
-        return {"prog_fd": program_fd(rng), "target_fd": event_fd(rng), "attach_type": PERF_EVENT_ATTACH}
+        event = event_fd(rng)
+        return {"prog_fd": fitting_program(rng, event), "target_fd": event, "attach_type": PERF_EVENT_ATTACH}
     if command == Cmd.RAW_TRACEPOINT_OPEN:
-        return {"name": rng.choice(buffers.names), "prog_fd": program_fd(rng), "cookie": 5}
+        return {"name": rng.choice(buffers.names), "prog_fd": fitting_program(rng, EVENTS + 3), "cookie": 5}
     if command == Cmd.BTF_LOAD:
         return {"btf": buffers.types[0], "btf_size": buffers.types[1]}
     if command == Cmd.PROG_TEST_RUN:
         size = rng.choice((64, 96, 96, 8, 0))
-        return {"prog_fd": program_fd(rng), "ctx_in": buffers.values if size else 0, "ctx_size_in": size}
+        program = fitting_program(rng, EVENTS + 3)
+        return {"prog_fd": program, "ctx_in": buffers.values if size else 0, "ctx_size_in": size}
     if command == Cmd.OBJ_GET_INFO_BY_FD:
         return {"bpf_fd": any_fd(rng), "info_len": rng.choice((0, 8, 80, 232, 5000)), "info": buffers.values}
     return _of_maps(command, buffers, rng)

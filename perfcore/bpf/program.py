@@ -14,7 +14,7 @@ from perfcore.bpf.btf import Btf
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Instruction, encode
 from perfcore.bpf.maps.map import Map
 from perfcore.bpf.objects import Shared
-from perfcore.bpf.registers import probe_registers, user_registers
+from perfcore.bpf.registers import kernel_registers, probe_registers, user_registers
 from perfcore.bpf.run import Call, Reader
 from perfcore.bpf.types.vmlinux import Target
 from perfcore.events.event import PerfEvent
@@ -142,8 +142,12 @@ class Program(Shared):
     def on_tracepoint(self, cpu: Cpu, cookie: int, raw: bytes) -> bool:
         return bool(self._runner.run(self, raw, cpu, cookie=cookie))
 
-    def on_probe(self, cpu: Cpu, cookie: int, address: int, register: Register) -> bool:
-        context = probe_registers(self._runner.kernel.architecture, register)
+    def on_probe(self, cpu: Cpu, cookie: int, places: tuple[int, ...], register: Register) -> bool:
+        address, architecture = places[0], self._runner.kernel.architecture
+        if address >> 63:
+            context = kernel_registers(architecture, register, address if len(places) == 1 else None)
+        else:
+            context = probe_registers(architecture, register)
         return bool(self._runner.run(self, context, cpu, cookie=cookie, probed=address))
 
     def on_raw_tracepoint(self, cpu: Cpu, cookie: int, arguments: Sequence[int]) -> None:

@@ -48,8 +48,8 @@ class Program(Protocol):
     def on_tracepoint(self, cpu: Cpu, cookie: int, raw: bytes) -> bool:
         """`raw`: the occurrence as its format has it."""
 
-    def on_probe(self, cpu: Cpu, cookie: int, address: int, register: Register) -> bool:
-        """At an instruction, or where a function returns."""
+    def on_probe(self, cpu: Cpu, cookie: int, places: tuple[int, ...], register: Register) -> bool:
+        """`places`: an instruction's address, or a function's and where it has returned to."""
 
 
 class ProgramFile(File):
@@ -126,10 +126,10 @@ class ProgramArray:
             wanted &= each.program.on_tracepoint(cpu, each.cookie, raw)
         return wanted
 
-    def on_probe(self, cpu: Cpu, address: int, register: Register) -> bool:
+    def on_probe(self, cpu: Cpu, places: tuple[int, ...], register: Register) -> bool:
         wanted = True
         for each in tuple(self._attached):
-            wanted &= each.program.on_probe(cpu, each.cookie, address, register)
+            wanted &= each.program.on_probe(cpu, each.cookie, places, register)
         return wanted
 
 

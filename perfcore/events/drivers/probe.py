@@ -78,7 +78,7 @@ class ProbeDriver(CountedAsTold):
     ) -> None:
         """__uprobe_perf_func(), kprobe_perf_func()"""
         programs, probe = self._programs.get(event), self._probes[event]
-        if programs and not programs.on_probe(cpu, places[0], moment.register):
+        if programs and not programs.on_probe(cpu, places, moment.register):
             return
         excluded = probe.in_kernel and event.attr.exclude_kernel
         if event.on_cpu is cpu and not excluded and not event.hw.stopped:

@@ -173,7 +173,7 @@ class TracepointDriver(CountedAsTold):
         """Whatever the events are of, programs are run: perf_trace_run_bpf_submit(), __uprobe_perf_func()."""
         if source.is_probe:
             _, _, _, places, moment = told
-            return programs.on_probe(cpu, places[0], moment.register)
+            return programs.on_probe(cpu, places, moment.register)
         return programs.on_tracepoint(cpu, self._occurrence(number, cpu, source.told(*told)).raw)
 
     def set_filter(self, event: PerfEvent, text: str) -> None:

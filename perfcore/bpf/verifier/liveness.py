@@ -54,8 +54,10 @@ def live_registers(
         now = after & ~written | read | 1 << FRAME_POINTER
         if now != live[pc]:
             live[pc] = now
-            waiting += [each for each in before[pc] if each not in queued]
-            queued.update(before[pc])
+            for each in before[pc]:
+                if each not in queued:
+                    queued.add(each)
+                    waiting.append(each)
     return live
 
 

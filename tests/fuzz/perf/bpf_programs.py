@@ -90,8 +90,8 @@ def _stack(register: int, offset: int) -> Part:
 class RandomBpf:
     """One program, from a generator."""
 
-    def __init__(self, rng: random.Random, context_bytes: int) -> None:
-        """`context_bytes`: how much of a context may be read."""
+    def __init__(self, rng: random.Random, context_bytes: int, spoiled: float = 0.1) -> None:
+        """`context_bytes`: how much of a context may be read. `spoiled`: how many of them have wrong instructions."""
         self._rng = rng
         self._context_bytes = context_bytes
         self._functions: list[tuple[int, int]] = []  # (where it is called, how many arguments)
@@ -100,7 +100,7 @@ class RandomBpf:
             self._code += rng.choice(_PARTS)(self)
         self._code += [mov(0, rng.choice((0, 1, 1))), insn(EXIT_OPCODE)]
         self._add_functions()
-        if rng.random() < 0.1:
+        if rng.random() < spoiled:
             self._spoil()
 
     def data(self) -> bytes:

@@ -42,7 +42,7 @@ _FLAGS = 0x3F | 0x40  # BPF_F_STRICT_ALIGNMENT .. BPF_F_XDP_DEV_BOUND_ONLY
 _MOST_MAPS = 64  # MAX_USED_MAPS
 _LICENSE_BYTES = 128
 _PROGRAM_BYTES, _BYTES_OF_INSN = 8192, 1536  # what we need of the host for one: the machine's RAM has as much less
-_RUN_OF_WORK = 20  # instructions that could have been run, for one that is looked at
+_RUN_OF_WORK = 50  # instructions that could have been run, for one that is looked at
 
 
 def prog_load(bpf: Bpf, request: Request) -> int:

@@ -132,7 +132,7 @@ def records_of_living(event: PerfEvent, tasks: Iterable[Task]) -> Iterator[bytes
     as perf synthesizes it from /proc."""
     attr, told = event.attr, set[int]()
     for task in tasks:
-        if task.exit_code is not None:
+        if task.exit_code is not None or task.process.is_init:
             continue
         yield event.output.record(Comm(task.pid, task.tid, task.comm), 0, task.cpu)
         if task.pid in told:

@@ -181,7 +181,7 @@ def run_program(isa: str, seed: int, inside: Path, outcome: Outcome, kind: Kind 
         return f"the host was touched: {watch.touched}"
     if bugs := [message for message in said if "bug of perfemu" in message]:
         return f"messages: {bugs}"
-    if len(kernel.tasks) > MOST_TASKS:
+    if len(kernel.tasks) > MOST_TASKS + 1:  # and init
         return f"{len(kernel.tasks)} tasks"
     if outcome.host_bytes > MOST_HOST_BYTES:
         return f"{outcome.host_bytes >> 20} MiB of the host's memory"

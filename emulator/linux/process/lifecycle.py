@@ -14,6 +14,7 @@ from emulator.linux.mm.mapping import PAGE_SIZE, Mapping
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.process.credentials import Credentials
+from emulator.linux.process.init import INIT, make_init
 from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.process.loader import Executable, Loader
 from emulator.linux.process.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
@@ -38,7 +39,7 @@ from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
 
 BYTES_PER_DESCRIPTOR = 1024  # of the machine's memory: so many descriptors there may be
-FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999
+FIRST_PID = 1000  # of the program; its parent, which nobody sees, is 999; 1 is init
 COMM_BEFORE_EXEC = "perfemu-exec"
 
 
@@ -118,6 +119,7 @@ class Lifecycle:
         )
         process.leader = task
         process.threads.append(task)
+        kernel.tasks[INIT] = make_init(task, self._loader.new_memory_map())
         task.cgroup.take_in(task)
         files.limit = task.limits.soft(RLIMIT_NOFILE)
         kernel.tasks[task.tid] = self._first = task
@@ -254,7 +256,7 @@ class Lifecycle:
     def clone(self, parent: Task, request: CloneRequest) -> Task:
         """A new thread or process, which goes on where the parent's system call returns 0. Raises LinuxError."""
         kernel = self._kernel
-        if len(kernel.tasks) >= self._most_tasks:
+        if len(kernel.tasks) > self._most_tasks:  # init, who is there besides, is nobody's
             kernel.name_once(f"{parent.comm}: no task more than {self._most_tasks} (--max-tasks): EAGAIN")
             raise LinuxError(EAGAIN, f"{len(kernel.tasks)} tasks: the machine has as many as it may")
         if not request.flags & CLONE_VM:
@@ -369,7 +371,8 @@ class Lifecycle:
     def _end_all(self) -> None:
         """The machine ends with its first process, and what still runs with it."""
         for task in list(self._kernel.tasks.values()):
-            self.end_process(task.process, SIGKILL)
+            if not task.process.is_init:
+                self.end_process(task.process, SIGKILL)
 
     def _tell_parent(self, process: Process, parent: Process) -> None:
         """SIGCHLD with what happened; a parent that does not want to know has nobody to wait for (do_notify_parent)."""

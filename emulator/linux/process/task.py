@@ -305,6 +305,11 @@ class Process:
     def ppid(self) -> int:
         return self.parent.pid if self.parent is not None else self.orphan_ppid
 
+    @property
+    def is_init(self) -> bool:
+        """SIGNAL_UNKILLABLE: signals do nothing to it."""
+        return self.pid == 1
+
     def cpu_ns(self) -> int:
         """CPU time of all its threads."""
         ended = self.ended_usage

@@ -33,8 +33,11 @@ from emulator.linux.structures import NANOSECONDS, TICKS_PER_SECOND
 
 
 def send_to_thread(task: Task, info: SignalInfo) -> bool:
-    """False where it queues, and there is no room. One that has ended does not hear."""
+    """False where it queues, and there is no room. One that has ended does not hear, and init does not listen."""
     if task.exit_code is not None:
+        return True
+    if task.process.is_init:
+        task.kernel.tell_generated(task, info, False, Generated.IGNORED)
         return True
     result = _outcome(task, task.signals.pending, info)
     found_room = _acts_at_once(task, info.signal) or _post(task, info)
@@ -47,6 +50,9 @@ def send_to_process(process: Process, info: SignalInfo) -> bool:
     if not process.threads:
         return True
     main = process.threads[0]
+    if process.is_init:
+        main.kernel.tell_generated(main, info, True, Generated.IGNORED)
+        return True
     result = _outcome(main, main.signals.shared.pending, info)
     found_room = _acts_at_once(main, info.signal) or _post_to_any(process, info)
     main.kernel.tell_generated(main, info, True, result)

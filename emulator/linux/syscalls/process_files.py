@@ -15,7 +15,7 @@ from emulator.linux.ptrace.permission import check_access
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.signals.signal import SI_USER, SignalInfo
 from emulator.linux.syscalls.input_output import ends_early
-from emulator.linux.syscalls.signals import check_signal, given_info, queued
+from emulator.linux.syscalls.signals import check_permission, check_signal, given_info, queued
 from emulator.linux.syscalls.table import Address, Support, UInt, ULong, syscall
 from emulator.linux.syscalls.user_vectors import MAX_BYTES, PORTION_BYTES, any_vectors, vectors
 
@@ -48,6 +48,7 @@ def pidfd_send_signal(task: Task, pidfd: int, sig: int, info: Address, flags: UI
     check_signal(sig)
     if process.reaped:
         raise LinuxError(ESRCH, f"process {process.pid} has been waited for")
+    check_permission(task, process, sig)
     if sig:
         queued(task.kernel.signal_process(process, given))
     return 0

@@ -32,6 +32,9 @@ def _attach(task: Task, target: Task, *, seized: bool, options: int) -> int:
     if target.process is task.process:
         raise LinuxError(EPERM, "a process does not trace itself")
     check_access(task, target)
+    if target.process.is_init:
+        task.kernel.name_once("init cannot be traced: nothing of it executes: EPERM")
+        raise LinuxError(EPERM, "nothing of init executes")
     if target.exit_code is not None or target.tracer is not None:
         raise LinuxError(EPERM, f"thread {target.tid} has ended, or is traced already")
     tracee = link(task, target, seized=seized, options=options)

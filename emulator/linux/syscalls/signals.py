@@ -7,6 +7,7 @@ import struct
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
 from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
 from emulator.linux.fs.signal_files import SignalFile
+from emulator.linux.process.credentials import CAP_KILL
 from emulator.linux.process.task import Process, Task
 from emulator.linux.sched.waiting import Sleeping, sleep_until
 from emulator.linux.signals.signal import (
@@ -16,6 +17,7 @@ from emulator.linux.signals.signal import (
     SIG_BLOCK,
     SIG_SETMASK,
     SIG_UNBLOCK,
+    SIGCONT,
     SIGSET_SIZE,
     SS_AUTODISARM,
     SS_DISABLE,
@@ -159,6 +161,24 @@ def check_signal(signal: int) -> None:
         raise LinuxError(EINVAL, f"signal {signal} is not in 0..{NSIG}")
 
 
+def may_signal(task: Task, process: Process, signal: int) -> bool:
+    """kill_ok_by_cred(), and SIGCONT within a session. Real, effective and saved ids are one."""
+    leader = process.leader
+    return (
+        process is task.process
+        or leader is None
+        or task.credentials.uid == leader.credentials.uid
+        or task.credentials.has(CAP_KILL)
+        or (signal == SIGCONT and process.sid == task.sid)
+    )
+
+
+def check_permission(task: Task, process: Process, signal: int) -> None:
+    """check_kill_permission()"""
+    if not may_signal(task, process, signal):
+        raise LinuxError(EPERM, f"process {process.pid} is another user's")
+
+
 def _user_info(task: Task, signal: int, code: int) -> SignalInfo:
     return SignalInfo(signal, code, pid=task.pid, uid=task.credentials.uid)
 
@@ -179,15 +199,19 @@ def kill(task: Task, pid: int, sig: int) -> int:
         if pid not in task.kernel.tasks and task.kernel.outside_hears(pid, sig):
             return 0
         targets = [_process(task, pid)]
+        check_permission(task, targets[0], sig)
     else:
         others = [other.process for other in task.kernel.tasks.values() if other is other.process.leader]
         if pid == -1:
-            targets = [process for process in others if process is not task.process]
+            targets = [process for process in others if process is not task.process and not process.is_init]
         else:
             group = -pid or task.pgid
             targets = [process for process in others if process.pgid == group]
         if not targets:
             raise LinuxError(ESRCH, f"kill of {pid}: there is nobody")
+        if pid != -1 and not any(may_signal(task, process, sig) for process in targets):
+            raise LinuxError(EPERM, f"kill of {pid}: all are other users'")
+        targets = [process for process in targets if may_signal(task, process, sig)]
     if sig:
         info = _user_info(task, sig, SI_USER)
         for process in targets:
@@ -214,6 +238,7 @@ def _send_to_thread(task: Task, pid: int, tid: int, signal: int) -> int:
         raise LinuxError(EINVAL, f"thread {tid} of process {pid}")
     target = _thread(task, pid, tid)
     check_signal(signal)
+    check_permission(task, target.process, signal)
     if signal:
         queued(task.kernel.send_signal(target, _user_info(task, signal, SI_TKILL)))
     return 0
@@ -246,6 +271,7 @@ def rt_sigqueueinfo(task: Task, pid: int, sig: int, uinfo: Address) -> int:
     given = given_info(task, pid, sig, uinfo)
     process = _process(task, pid)
     check_signal(sig)
+    check_permission(task, process, sig)
     if sig:
         queued(task.kernel.signal_process(process, given))
     return 0
@@ -258,6 +284,7 @@ def rt_tgsigqueueinfo(task: Task, tgid: int, pid: int, sig: int, uinfo: Address)
     given = given_info(task, tgid, sig, uinfo)
     target = _thread(task, tgid, pid)
     check_signal(sig)
+    check_permission(task, target.process, sig)
     if sig:
         queued(task.kernel.send_signal(target, given))
     return 0

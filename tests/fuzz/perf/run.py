@@ -76,7 +76,7 @@ def _watch(session: Session) -> Finish:
         own = os.path.dirname(session.program.path)  # the guest's directory and program
         if new := sorted(path for path in _descriptors() - descriptors if not path.startswith(own)):
             return f"descriptors of the host's: {new}"
-        if any(task.exit_code is None for task in kernel.tasks.values()):
+        if any(task.exit_code is None and not task.process.is_init for task in kernel.tasks.values()):
             return ""
         return "; ".join(filter(None, map(left_behind, made)))
 

@@ -174,7 +174,7 @@ def test_a_descriptors_link_opens_a_file_that_has_lost_its_name(machine):
 
 
 @pytest.mark.parametrize(
-    "path", ["/proc/1", "/proc/999", "/proc/kcore", "/proc/self/syscall", "/proc/sys/kernel/core_pattern"]
+    "path", ["/proc/2", "/proc/999", "/proc/kcore", "/proc/self/syscall", "/proc/sys/kernel/core_pattern"]
 )
 def test_what_is_not_a_row_does_not_exist(machine, path):
     with pytest.raises(LinuxError) as caught:

@@ -101,6 +101,8 @@ class Tracepoints:
         """(who makes it, the new one)"""
         self.cgroup_attach_task: Tracepoint[[Task]] = Tracepoint()
         """(task that is in another one now)"""
+        self.bpf_program: Tracepoint[[Cpu, bool, int, bytes]] = Tracepoint()
+        """(CPU that works for it, whether a BPF program is loaded or ends, its number, its tag)"""
         self.cpu_idle: Tracepoint[[Cpu, bool]] = Tracepoint()
         """(CPU, whether it begins to idle or has)"""
         self.itimer_state: Tracepoint[[Task, int, int, int]] = Tracepoint()

@@ -229,6 +229,17 @@ class Namespaces(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class BpfEvent(Record):
+    """A BPF program has been loaded, or has ended: `type` is PERF_BPF_EVENT_*, `tag` of 8 bytes as they lie there."""
+
+    TYPE = RecordType.BPF_EVENT
+    type: U16
+    flags: U16
+    id: U32
+    tag: U64
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown(Record):
     """A record whose type has no class here: its bytes without header and trailer."""
 
@@ -257,6 +268,7 @@ RECORDS: tuple[type[Record], ...] = (
     SwitchCpuWide,
     Cgroup,
     Namespaces,
+    BpfEvent,
 )
 
 

@@ -102,6 +102,7 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     except LinuxError:
         program.drop_unused()
         raise
+    bpf.tell(program, loaded=True)
     return install_program(request, program)
 
 

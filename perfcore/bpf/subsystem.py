@@ -220,5 +220,11 @@ class Bpf:
                 f"{what} was ended: {PER_INSTRUCTION} instructions of programs for each of the guest's"
             )
 
+    def tell(self, program: Program, *, loaded: bool) -> None:
+        """Whoever wants to hear of programs that come and go."""
+        self.kernel.tracepoints.bpf_program.fire(self.kernel.executing_cpu, loaded, program.id, program.tag)
+
     def ended(self, program: Program) -> None:
+        if program.id:
+            self.tell(program, loaded=False)
         self.programs.remove(program)

@@ -16,8 +16,8 @@ from emulator.linux.proc.namespaces import FIRST_NAMESPACES, NSFS_DEVICE
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
+from perfcore.abi.records import BpfEvent, Comm, Exit, Fork, Mmap, Mmap2, Namespaces, Record, Switch, SwitchCpuWide
 from perfcore.abi.records import Cgroup as CgroupRecord
-from perfcore.abi.records import Comm, Exit, Fork, Mmap, Mmap2, Namespaces, Record, Switch, SwitchCpuWide
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 
@@ -26,6 +26,8 @@ COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no fil
 
 _TOLD = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # in the order of uapi/linux/perf_event.h
 _LINKS = b"".join(struct.pack("<QQ", device_number(*NSFS_DEVICE), FIRST_NAMESPACES[name]) for name in _TOLD)
+
+_PROG_LOAD, _PROG_UNLOAD = 1, 2  # PERF_BPF_EVENT_*
 
 EventsOf = Callable[[Task], Iterable[PerfEvent]]
 
@@ -76,6 +78,13 @@ class Sideband:
     def cgroup(self, task: Task, cgroup: Cgroup) -> None:
         for event in self._listeners(task, lambda attr: attr.cgroup):
             self._write(event, CgroupRecord(cgroup.id, cgroup.path), 0, task.cpu)
+
+    def bpf_program(self, cpu: Cpu, task: Task | None, loaded: bool, number: int, tag: bytes) -> None:
+        """perf_event_bpf_event(). No KSYMBOL: nothing is compiled that would be at an address of the kernel's."""
+        record = BpfEvent(_PROG_LOAD if loaded else _PROG_UNLOAD, 0, number, int.from_bytes(tag, "little"))
+        events = self._events_on(cpu.number) if task is None else self._events_of(task)
+        for event in _wanting(events, lambda attr: attr.bpf_event):
+            self._write(event, record, 0, cpu)
 
     # switches, of which CPUs hear who comes or was there before; the idle task's ids are 0
 

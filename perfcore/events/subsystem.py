@@ -67,6 +67,9 @@ class PerfEvents:
         tracepoints.task_comm.subscribe(self._sideband.comm)
         tracepoints.mmap.subscribe(self._sideband.mmap)
         tracepoints.cgroup_mkdir.subscribe(self._sideband.cgroup)
+        tracepoints.bpf_program.subscribe(
+            lambda cpu, *told: self._sideband.bpf_program(cpu, kernel.current(cpu), *told)
+        )
 
     def count_within(self, within: Within) -> None:
         """Events of tasks count inside these alone: elsewhere, as if on no CPU. Before any is open."""

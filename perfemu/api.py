@@ -108,6 +108,8 @@ def stat(
     cpu_list: str | None = None,
     per_cpu: bool = False,
     per_socket: bool = False,
+    per_die: bool = False,
+    per_core: bool = False,
     per_thread: bool = False,
     functions: bool = False,
     from_symbol: str | None = None,
@@ -123,10 +125,10 @@ def stat(
 ) -> StatResult:
     """Run a program and count `events`, written as for ``perfemu stat -e``; None: those that it counts by itself.
 
-    `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu`, `per_socket` and `per_thread`
-    -a, -C, -A, --per-socket and --per-thread, `from_symbol`, `to_symbol` and `marker` --from-symbol, --to-symbol and
-    --marker, `pids` and `tids` -p and -t, `delay` and `interval` -D and -I: "20us", "1000000i". Raises EventSyntaxError
-    for an unknown event. For the rest see `run`.
+    `repeat` and `functions` are -r and --functions, `all_cpus`, `cpu_list`, `per_cpu`, `per_socket`, `per_die`,
+    `per_core` and `per_thread` -a, -C, -A, --per-socket, --per-die, --per-core and --per-thread, `from_symbol`,
+    `to_symbol` and `marker` --from-symbol, --to-symbol and --marker, `pids` and `tids` -p and -t, `delay` and
+    `interval` -D and -I: "20us", "1000000i". Raises EventSyntaxError for an unknown event. For the rest see `run`.
     """
     if repeat < 1:
         raise ValueError(f"repeat={repeat}: at least one run")
@@ -138,7 +140,8 @@ def stat(
         None if interval is None else read_span(interval),
     )
     guest = Guest.of(guest, **options)
-    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus, per_socket=per_socket)
+    parts = {"per_socket": per_socket, "per_die": per_die, "per_core": per_core}
+    scope = scope_of_stat(all_cpus, cpu_list, per_cpu, per_thread, guest.cpus, **parts)
     scope = of_ids(within(scope, from_symbol, to_symbol, marker), pids, tids)
     with Streams(input, capture) as streams:
         counted = count(

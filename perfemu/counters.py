@@ -24,7 +24,16 @@ from perfemu.moments import Clockwork
 from perfemu.run_times import RunTimes
 from perfemu.scope import Scope, Split
 from perfemu.session import cannot_know
-from perfemu.statistics.counts import Absence, Label, Reading, cpu_label, socket_label, thread_label
+from perfemu.statistics.counts import (
+    Absence,
+    Label,
+    Reading,
+    core_label,
+    cpu_label,
+    die_label,
+    socket_label,
+    thread_label,
+)
 from pmu.model import PmuModel
 
 
@@ -192,14 +201,16 @@ class Counters:
 
     def parts(self) -> dict[Label, list[Reading | None]]:
         match self._scope.split:
-            case Split.CPUS:
+            case Split.CPUS | Split.CORES:
+                label = cpu_label if self._scope.split is Split.CPUS else core_label
                 cpus = self._scope.cpus or ()
                 return {
-                    cpu_label(cpu): [_reading(event) for event in row]
-                    for cpu, row in zip(cpus, self._opened, strict=True)
+                    label(cpu): [_reading(event) for event in row] for cpu, row in zip(cpus, self._opened, strict=True)
                 }
             case Split.SOCKETS:
                 return {socket_label(len(self._opened)): self.sums()}
+            case Split.DIES:
+                return {die_label(len(self._opened)): self.sums()}
             case Split.THREADS:
                 opened = self._opened[0]
                 first = {number: event for number, event in enumerate(opened) if isinstance(event, PerfEvent)}

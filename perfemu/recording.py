@@ -19,6 +19,7 @@ from perfcore.abi.records import Cgroup
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
+from perfcore.events.sideband import namespaces_of
 from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
 from perfcore.perfdata.header import Feature
 from perfcore.perfdata.records import BuildId
@@ -218,9 +219,12 @@ class Recorder:
             RingBuffer.allocate(pages, overwrite=True, backward=True) for _ in (cpus if sampling.backward else ())
         ]
         self._attach_buffers()
-        for event in self.tracking:
+        for event in self.tracking[:1]:
             if event.attr.cgroup:  # of the only control group that is there before anybody makes one
                 event.write_record(event.output.record(Cgroup(ROOT_ID, "/")))
+            if event.attr.namespaces:
+                assert isinstance(session, Session), "of a board's tasks nothing is known"
+                event.write_record(event.output.record(namespaces_of(session.program_task)))
         if system_wide:
             enable_groups(event for event in self._events() if not sampling.begins_later or event.attr.mmap)
         self.features = session.features(command_line)

@@ -21,6 +21,8 @@ class Split(Enum):
     NOTHING = auto()
     CPUS = auto()
     SOCKETS = auto()
+    DIES = auto()
+    CORES = auto()
     THREADS = auto()
 
 
@@ -90,22 +92,38 @@ def scope_of_cpus(all_cpus: bool, cpu_list: str | None, cpus: int, split: Split 
 
 
 def scope_of_stat(
-    all_cpus: bool, cpu_list: str | None, per_cpu: bool, per_thread: bool, cpus: int, *, per_socket: bool = False
+    all_cpus: bool,
+    cpu_list: str | None,
+    per_cpu: bool,
+    per_thread: bool,
+    cpus: int,
+    *,
+    per_socket: bool = False,
+    per_die: bool = False,
+    per_core: bool = False,
 ) -> Scope:
-    """What -a, -C LIST, -A, --per-socket and --per-thread mean together. Raises UsageError."""
-    splits = {"-A": per_cpu, "--per-socket": per_socket, "--per-thread": per_thread}
+    """What -a, -C LIST, -A, --per-socket, --per-die, --per-core and --per-thread mean together. Raises UsageError."""
+    splits = {
+        "-A": per_cpu,
+        "--per-socket": per_socket,
+        "--per-die": per_die,
+        "--per-core": per_core,
+        "--per-thread": per_thread,
+    }
     asked = [option for option, given in splits.items() if given]
     if len(asked) > 1:
         raise UsageError(f"stat: {asked[0]} and {asked[1]} exclude each other")
     if per_cpu and not all_cpus and cpu_list is None:
         raise UsageError("stat -A: counts of each CPU want -a or -C")
-    if per_socket and not all_cpus and cpu_list is None:
-        raise UsageError("stat --per-socket: counts of sockets want -a or -C")
+    parts = {"sockets": per_socket, "dies": per_die, "cores": per_core}
+    for name in [name for name, given in parts.items() if given and not all_cpus and cpu_list is None]:
+        raise UsageError(f"stat {asked[0]}: counts of {name} want -a or -C")
     if per_thread and cpu_list is not None:
         raise UsageError("stat: --per-thread and -C exclude each other")
     if per_thread:  # with -a as without: all threads there are belong to the program
         return Scope(split=Split.THREADS)
-    split = Split.CPUS if per_cpu else Split.SOCKETS if per_socket else Split.NOTHING
+    kinds = {"-A": Split.CPUS, "--per-socket": Split.SOCKETS, "--per-die": Split.DIES, "--per-core": Split.CORES}
+    split = kinds[asked[0]] if asked else Split.NOTHING
     return scope_of_cpus(all_cpus, cpu_list, cpus, split)
 
 

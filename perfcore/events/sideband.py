@@ -37,6 +37,11 @@ def wants_tasks(attr: PerfEventAttr) -> bool:
     return bool(attr.comm or attr.mmap or attr.mmap2 or attr.mmap_data or attr.task)
 
 
+def namespaces_of(task: Task) -> Namespaces:
+    """Nobody has others than the first process."""
+    return Namespaces(task.pid, task.tid, len(_TOLD), _LINKS)
+
+
 class Sideband:
     """Writes the records.
 
@@ -62,8 +67,7 @@ class Sideband:
         for event in self._listeners(parent, wants_tasks):
             self._write(event, Fork(child.pid, parent.pid, child.tid, parent.tid, event.now_ns()), 0, parent.cpu)
         for event in self._listeners(parent, lambda attr: attr.namespaces):
-            record = Namespaces(child.pid, child.tid, len(_TOLD), _LINKS)
-            self._write(event, record, 0, parent.cpu)
+            self._write(event, namespaces_of(child), 0, parent.cpu)
 
     def exit(self, task: Task) -> None:
         for event in self._listeners(task, wants_tasks):

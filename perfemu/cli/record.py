@@ -63,6 +63,7 @@ _OF_TASKS = {  # field of the options -> its flag
     "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
     "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
     "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups", "cgroup": "-G",
+    "sample_namespaces": "--namespaces",
 }  # fmt: skip
 
 

@@ -96,7 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="add to each function what it called (as perf, if there are callchains)",
     )
-    parser.add_argument("--hierarchy", action="store_true", help="rows of each sort key below those of the one before")
+    parser.add_argument(
+        "-H", "--hierarchy", action="store_true", help="rows of each sort key below those of the one before"
+    )
     add_filters(parser)
     parser.add_argument("--percent-limit", type=_percent, default=0.0, metavar="PERCENT", help="leave out smaller rows")
     parser.add_argument("--symfs", default="", metavar="DIR", help="look for the recorded files below DIR")

@@ -82,6 +82,8 @@ _TOLD = {
     "mmap": "records of mapped files",
     "switch": "records of context switches",
     "lost": "records of what was lost",
+    "namespace": "records of tasks' namespaces (record --namespaces)",
+    "cgroup": "records of control groups (record --all-cgroups)",
 }
 
 

@@ -83,10 +83,25 @@ _NOT_YET = {
     "-S, --sync": "a sync before the run",
     "-v, --verbose": "raw counts and their times",
     "--guest-linux": "counts of a board's processes: the guest's own perf stat has them, record --guest-linux samples",
-    "--per-core": "counts per core",
+    "--per-node": "counts per NUMA node: there is none",
+    "--per-cache": "counts per cache; there is --per-core and --per-socket",
+    "--per-cluster": "counts per cluster; there is --per-core and --per-socket",
+    "--iostat": "traffic of PCIe ports",
+    "--smi-cost": "system management interrupts: none is modelled",
+    "--cputype": "PMUs of different cores: all are equal",
+    "--percore-show-thread": "the threads of a core: each has one",
+    "--record-tpebs": "Intel's timed PEBS",
     "--pre": "a command before each run",
     "--post": "a command after each run",
     "--table": "a table of the runs",
+}
+
+
+_TRUE_ANYWAY = {  # what perf does with these, is done in any case
+    "--scale": "scale what was multiplexed: always",
+    "--no-merge": "a line for each PMU that has the event: always",
+    "--hybrid-merge": "one line for the PMUs of different cores: all are equal",
+    "--metric-no-threshold": "no thresholds of metrics: never",
 }
 
 
@@ -123,6 +138,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-C", "--cpu", metavar="LIST", help="count all that some CPUs do: 0,2-3")
     parser.add_argument("-A", "--no-aggr", action="store_true", help="with -a or -C: a line for each CPU")
     parser.add_argument("--per-socket", action="store_true", help="with -a or -C: how many CPUs count, and their sum")
+    parser.add_argument("--per-die", action="store_true", help="the same: there is one die")
+    parser.add_argument("--per-core", action="store_true", help="with -a or -C: lines for each core, which is a CPU")
     add_region_options(parser)
     add_id_options(parser)
     add_delay_option(parser)
@@ -138,6 +155,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_counters_option(parser)
     add_board_options(parser)
     add_guest_options(parser, "ms")  # as perf's
+    for names, promise in _TRUE_ANYWAY.items():
+        parser.add_argument(names, action="store_true", help=promise)
     add_refused_options(parser, _NOT_YET)
 
 
@@ -185,7 +204,7 @@ def _of_program(options: argparse.Namespace, timing: Timing) -> Counted:
             options.no_aggr,
             options.per_thread,
             guest.cpus,
-            per_socket=options.per_socket,
+            **_aggregation(options),
         ),
         options,
     )
@@ -219,7 +238,7 @@ def _of_board(options: argparse.Namespace, timing: Timing) -> Counted:
 
     all_cpus = options.cpu is None
     scope = within_region(
-        scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus, per_socket=options.per_socket),
+        scope_of_stat(all_cpus, options.cpu, options.no_aggr, False, options.cpus, **_aggregation(options)),
         options,
     )
     name = " ".join(options.program)
@@ -233,6 +252,10 @@ def _of_board(options: argparse.Namespace, timing: Timing) -> Counted:
         changes=changes_of(options),
         **timing,
     )
+
+
+def _aggregation(options: argparse.Namespace) -> dict[str, bool]:
+    return {name: getattr(options, name) for name in ("per_socket", "per_die", "per_core")}
 
 
 class _Hint:

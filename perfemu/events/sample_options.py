@@ -62,6 +62,7 @@ _ROWS = (
         ("--all-cgroups",), "record the control group of each sample, and each new one", SampleType.CGROUP,
         tracking={"cgroup": 1},
     ),
+    SampleOption(("--namespaces",), "record the namespaces of each task", tracking={"namespaces": 1}),
     SampleOption(("--no-bpf-event",), "nothing of BPF programs", tracking={"bpf_event": 0}),
     SampleOption(("--user-callchains",), "with -g: callers in user mode alone", every={"exclude_callchain_kernel": 1}),
     SampleOption(("--kernel-callchains",), "with -g: callers in the kernel alone", every={"exclude_callchain_user": 1}),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable
 
 from emulator.linux.mm.mapping import MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE
 from perfcore.abi.constants import Misc, RecordType
 from perfcore.abi.records import (
+    Cgroup,
     Comm,
     Exit,
     Fork,
@@ -14,6 +16,7 @@ from perfcore.abi.records import (
     Mmap,
     Mmap2,
     Mmap2BuildId,
+    Namespaces,
     Record,
     Switch,
     SwitchCpuWide,
@@ -25,6 +28,8 @@ SHOWN_BY = {  # --show-NAME-events
     "mmap": (RecordType.MMAP, RecordType.MMAP2),
     "switch": (RecordType.SWITCH, RecordType.SWITCH_CPU_WIDE),
     "lost": (RecordType.LOST,),
+    "namespace": (RecordType.NAMESPACES,),
+    "cgroup": (RecordType.CGROUP,),
 }
 
 
@@ -119,6 +124,22 @@ def _lost(record: Lost, misc: int) -> str:
     return f" lost {record.lost}"
 
 
+_NAMESPACES = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # by their index
+
+
+def _namespaces(record: Namespaces, misc: int) -> str:
+    """Four in a line."""
+    links = struct.iter_unpack("<QQ", record.links[: len(record.links) // 16 * 16])
+    pairs = zip(_NAMESPACES[: record.nr_namespaces], links, strict=False)
+    named = [f"{at}/{name}: {device}/{_hex(inode)}" for at, (name, (device, inode)) in enumerate(pairs)]
+    lines = ", \n\t\t ".join(", ".join(named[at : at + 4]) for at in range(0, len(named), 4))
+    return f" {_signed(record.pid)}/{_signed(record.tid)} - nr_namespaces: {record.nr_namespaces}\n\t\t[{lines}]"
+
+
+def _cgroup(record: Cgroup, misc: int) -> str:
+    return f" cgroup: {record.id} {visible(record.path)}"
+
+
 _TELLERS: dict[type, Callable[..., str]] = {
     Comm: _comm,
     Fork: _task,
@@ -129,4 +150,6 @@ _TELLERS: dict[type, Callable[..., str]] = {
     Switch: _switch,
     SwitchCpuWide: _switch_cpu_wide,
     Lost: _lost,
+    Namespaces: _namespaces,
+    Cgroup: _cgroup,
 }

@@ -135,11 +135,26 @@ def socket_label(cpus: int) -> Label:
     return Label(Split.SOCKETS, (("socket", "S0"), ("aggregate-number", cpus)), ("S0", str(cpus)), text, text)
 
 
+def die_label(cpus: int) -> Label:
+    """The only one of the only socket."""
+    text = f"S0-D{0:<8} {cpus:>4} "
+    return Label(Split.DIES, (("die", "S0-D0"), ("aggregate-number", cpus)), ("S0-D0", str(cpus)), text, text)
+
+
+def core_label(number: int) -> Label:
+    """Each CPU is a core."""
+    name, text = f"S0-D0-C{number}", f"S0-D0-C{number:<8} {1:>4} "
+    return Label(Split.CORES, (("core", name), ("aggregate-number", 1)), (name, "1"), text, text)
+
+
 def thread_label(comm: str, tid: int) -> Label:
     """A thread goes by the name that it has at the end."""
     comm = visible(comm)
     name, text = f"{comm}-{tid}", f"{comm:>16}-{tid:<8} "
     return Label(Split.THREADS, (("thread", name),), (name,), text, text)
+
+
+_LABELS_OF_ONE = {Split.SOCKETS: socket_label, Split.DIES: die_label}  # of what all CPUs share: one has counted it
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +188,13 @@ class Counts:
         return f"<{visible(self.command)} (core {self.core}): {', '.join(map(repr, self.events))}>"
 
     def shown(self) -> Iterator[tuple[Label | None, Counts, Count]]:
-        """What has a line, event after event: whose it is, among which counts, and the count."""
+        """What has a line, event after event, or core after core: whose it is, among which counts, and the count."""
+        if self.parts and self.parts[0].label.kind is Split.CORES:
+            for number, part in enumerate(self.parts):
+                yield from (
+                    (part.label, part.counts, own) for own in part.counts if not (number and own.spec.system_wide)
+                )
+            return
         for index, count in enumerate(self.events):
             if not self.parts:
                 yield None, self, count
@@ -185,8 +206,8 @@ class Counts:
                 parts = [(part, own) for part, own in parts if own.spread.mean or not own.readings]
                 parts.sort(key=lambda pair: -pair[1].spread.mean)
             for part, own in parts:
-                by_one = part.label.kind is Split.SOCKETS and count.spec.system_wide
-                yield socket_label(1) if by_one else part.label, part.counts, own
+                one = _LABELS_OF_ONE.get(part.label.kind) if count.spec.system_wide else None
+                yield part.label if one is None else one(1), part.counts, own
 
     def wholes(self) -> Iterator[tuple[Label | None, str | None, Counts]]:
         """What is shown, by control groups, where there are some, and CPU after CPU or thread after thread: whose it

@@ -18,6 +18,8 @@ CLEAR = "\x1b[H\x1b[2J"
 _HEADINGS = {
     Split.CPUS: "#           time CPU       ",
     Split.SOCKETS: "#           time socket cpus",
+    Split.DIES: "#           time die          cpus",
+    Split.CORES: "#           time core            cpus",
     Split.THREADS: "#           time             comm-pid     ",
 }
 _PLAIN_HEADING = "#           time"

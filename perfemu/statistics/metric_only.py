@@ -15,7 +15,13 @@ from perfemu.statistics.text import cgroup_column, heading, times
 from perfemu.visible import visible
 
 COLUMN_WIDTH = 20  # at least
-_HEADINGS = {Split.CPUS: ("cpu",), Split.SOCKETS: ("socket", "cpus"), Split.THREADS: ("thread",)}
+_HEADINGS = {
+    Split.CPUS: ("cpu",),
+    Split.SOCKETS: ("socket", "cpus"),
+    Split.DIES: ("die", "cpus"),
+    Split.CORES: ("core", "cpus"),
+    Split.THREADS: ("thread",),
+}
 _TIME = "#           time "
 _RATES = ("/sec", "CPUs utilized")  # which are no metrics
 

@@ -48,6 +48,25 @@ def test_what_all_cpus_execute_is_what_the_program_executes(forks: tuple[str, Pa
     assert last[0] == rows[-1][1]
 
 
+def test_each_cpu_is_a_core_and_all_are_one_die(forks: tuple[str, Path]) -> None:
+    """In the order, and with the fields and widths, that `perf stat` of Debian 12 has as a guest on two CPUs."""
+    isa, path = forks
+    asked = ("--cpus", "2", "-a", "-e", "instructions,page-faults")
+    by_cpu = counts(path, *asked, "-A")
+    cores = counts(path, *asked, "--per-core")
+    names = ("instructions:u", "page-faults")
+    assert [(*row[:2], row[4]) for row in cores] == [(f"S0-D0-C{cpu}", "1", name) for cpu in "01" for name in names]
+    assert sorted(row[2] for row in cores) == sorted(row[1] for row in by_cpu)
+    die, faults = counts(path, *asked, "--per-die")
+    assert die[:5] == ["S0-D0", "2", str(INSTRUCTIONS[isa]), "", "instructions:u"]
+    assert int(faults[2]) == sum(int(row[1]) for row in by_cpu if row[3] == "page-faults")
+    text = perfemu("stat", *asked, "--per-core", path).stderr.decode()
+    assert f"S0-D0-C1           1 {int(cores[2][2]):>18,}      instructions:u" in text
+    first = json.loads(perfemu("stat", "-j", *asked, "--per-die", path).stderr.splitlines()[0])
+    assert list(first)[:3] == ["die", "aggregate-number", "counter-value"]
+    assert len(stat(Guest([path], cpus=2, core="ideal"), ["instructions"], all_cpus=True, per_core=True).parts) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "keywords"),
     [

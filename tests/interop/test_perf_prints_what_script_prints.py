@@ -79,6 +79,18 @@ def test_a_pipe_has_tracepoints_too(tmp_path: Path) -> None:
     assert "sched:sched_process_exit: comm=" in same(RealPerf(tmp_path), path, *SIDEBAND)
 
 
+def test_namespaces_and_control_groups(tmp_path: Path) -> None:
+    """Of the program, of what it starts, and of the group that it makes."""
+    path = tmp_path / "data"
+    options = ("--namespaces", "--all-cgroups", "-e", "instructions", "-c", "100000", "-o", path)
+    perfemu("record", "-q", *options, "--", "sh", "-c", "mkdir /sys/fs/cgroup/new; :")
+    text = same(RealPerf(tmp_path), path, "--show-namespace-events", "--show-cgroup-events")
+    assert text.count("nr_namespaces: 7") == 2  # the shell's and its child's
+    assert text.count("4/user: ") == 2
+    assert "cgroup: 1 /\n" in text
+    assert " /new\n" in text
+
+
 _OF_WHAT_WAS_LOST = (
     "Warning:",
     "Processed 13 events and lost 1 chunks!",

@@ -53,6 +53,7 @@ class PerfEvents:
         sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
         self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
         self._exclusive = ExclusivePmus()
+        self.opened = 0  # that guests have descriptors of
         self._next_id = 1
         self._hears_switches = self._hears_moves = self._tells_switches = False
         self._tick = Tick(kernel)

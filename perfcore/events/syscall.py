@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator.linux.cgroup.cgroupfs import opened_group
 from emulator.linux.cgroup.cgroups import Cgroup
-from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ESRCH, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOMEM, ESRCH, LinuxError
 from emulator.linux.fs.open_files import PathFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
@@ -30,6 +30,7 @@ from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
+_RAM_OF_EVENT_BYTES = 8192  # an open event is as much of the host's
 
 
 class FileTree(Protocol):
@@ -125,6 +126,9 @@ class PerfEventOpen:
         if group is not None and group.event.state <= EventState.REVOKED:
             raise LinuxError(ENODEV, f"the PMU {group.event.driver.name} of the group leader has gone")
         target = None if pid == -1 or of_cgroup else self._target(task, pid)
+        most = self._kernel.memory.size_bytes // _RAM_OF_EVENT_BYTES
+        if self._perf_events.opened >= most:
+            raise LinuxError(ENOMEM, f"{most} events are open: one for {_RAM_OF_EVENT_BYTES} bytes of RAM")
         leader = None if group is None else group.event
         connect = partial(_cgroup, task, pid) if of_cgroup else None
         event = self._perf_events.create(wanted, target, cpu, leader, flags, task, connect)

@@ -71,6 +71,8 @@ demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
 PROCESSES := logical
 
 test: venv  ## build, run the tests, on all processors (PROCESSES=N: N at once), lint
+	@# also where PYTHONDONTWRITEBYTECODE is set: else each command that a test runs compiles what it imports
+	$(BIN)/python -m compileall -q emulator pmu perfcore perfemu
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 	$(MAKE) lint
 
@@ -96,7 +98,7 @@ bench: venv  ## speed, as ratios within one run
 	$(BIN)/python tests/bench
 
 corpus: venv  ## all of the real programs in tests/corpus, also those that are too slow for every test run
-	CORPUS=all $(BIN)/python -m pytest tests/corpus
+	CORPUS=all $(BIN)/python -m pytest tests/corpus tests/conformance/test_accesses.py tests/conformance/test_postgresql.py
 
 additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with the native half built anew
 	ADDITIONS=all $(BIN)/python -m pytest tests/unit/contributing/test_additions.py
@@ -112,9 +114,11 @@ fuzz: venv  ## random system calls, uses of perf events and BPF, bare-metal imag
 
 kernels: venv  ## Debian's kernels on the boards, and other long proofs: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
+		tests/end_to_end/test_guest_linux.py \
 		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py \
 		tests/interop/test_perf_in_virtual_machines.py \
-		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/counts/test_multiplexing.py
+		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/conformance/test_perf_calls.py \
+		tests/counts/test_multiplexing.py
 
 INPUTS := 20000
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import require
 
 USER = 70_000
@@ -25,6 +27,7 @@ stat -c '%u %a' data data/PG_VERSION
 """
 
 
+@pytest.mark.skipif(os.environ.get("CORPUS") != "all", reason="`make corpus` runs it: a minute")
 def test_postgresql_runs_as_a_user_of_the_guest(tmp_path: Path) -> None:
     tree = require.debian_tree("amd64", "postgresql-15", "postgresql-client-15", "dash", "coreutils")
     (tmp_path / "passwd").write_text(PASSWD)

@@ -29,7 +29,7 @@ DIFFERENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "differences.to
 WARNINGS = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-result")
 CPUS = 2
 BOARD_ISAS = {"virt": "aarch64", "pc": "x86_64"}
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 TRIES = 3  # of what fails on the host: a busy one may be late
 KERNELS = {"6.12": TRIXIE, "6.1": ""}  # of Debian 13 and of the host's, 12
 

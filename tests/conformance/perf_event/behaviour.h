@@ -275,7 +275,10 @@ static inline long number_in(const char* path) {
     if (file < 0) FAIL("%s: %s", path, strerror(errno));
     COMPARE(read(file, text, sizeof text - 1), >, 0);
     close(file);
-    return strtol(text, NULL, 10);
+    char* end;
+    long number = strtol(text, &end, 10);
+    if (end == text || (*end != '\n' && *end)) FAIL("%s is no number: %s", path, text);
+    return number;
 }
 
 // 0 or errno

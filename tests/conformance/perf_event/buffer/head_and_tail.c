@@ -14,4 +14,11 @@ BEHAVIOUR(head_and_tail, NOTHING) {
     disable(event);
     EQUAL(page->data_head, 48);
     EQUAL(page->data_tail, 0);
+    page->data_tail = 16;
+    at = fresh(1);
+    enable(event);
+    touch(at, 1);
+    disable(event);
+    EQUAL(page->data_head, 64);
+    EQUAL(page->data_tail, 16);
 }

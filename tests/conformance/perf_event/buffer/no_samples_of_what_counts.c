@@ -6,5 +6,6 @@ BEHAVIOUR(no_samples_of_what_counts, NOTHING) {
     struct ring* ring = ring_of(event, 1);
     enable(event);
     fault(10);
+    COMPARE(count_of(event), >=, 10);
     CHECK(!next_record(ring));
 }

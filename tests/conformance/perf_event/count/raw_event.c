@@ -16,5 +16,6 @@ BEHAVIOUR(raw_event, PMU) {
     SUCCEEDS(ioctl(generic, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP));
     million();
     SUCCEEDS(ioctl(generic, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP));
+    COMPARE(count_of(raw), >=, 1000000);
     EQUAL(count_of(raw), count_of(generic));
 }

@@ -16,6 +16,9 @@ BEHAVIOUR(all_or_nothing, PMU) {
     uint64_t values[6];
     EQUAL(read(leader, values, sizeof values), 48);
     EQUAL(values[0], 3);
+    COMPARE(values[2], >, 0);
+    COMPARE(values[2], <, values[1]);
+    COMPARE(values[3], >, 0);
     EQUAL(values[3], values[4]);
     EQUAL(values[3], values[5]);
 }

@@ -11,5 +11,6 @@ BEHAVIOUR(sampling_sibling, PMU) {
     enable(leader);
     million();
     disable(leader);
+    COMPARE(count_of(sibling), >=, 1000000);
     EQUAL(remaining(ring, PERF_RECORD_SAMPLE), count_of(sibling) / 50000);
 }

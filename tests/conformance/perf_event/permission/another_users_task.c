@@ -8,7 +8,10 @@ static void watch_roots(void) {
     FAILS(try_open(DUMMY, roots_pid, -1, -1, 0), EACCES);
 }
 
-BEHAVIOUR(another_users_task, ROOT) {
+BEHAVIOUR(another_users_task, A_MACHINE) {
     roots_pid = getpid();
-    apart(watch_roots);
+    for (int paranoid = -1; paranoid <= 2; paranoid++) {
+        set_sysctl("perf_event_paranoid", paranoid);
+        apart(watch_roots);
+    }
 }

@@ -10,6 +10,20 @@ BEHAVIOUR(arm_must_be_asked, PMU | A_MACHINE) {
 #ifdef __aarch64__
     EQUAL(page->index, 0);
     EQUAL(page->cap_user_rdpmc, 0);
+    attr.config1 = 2;  // rdpmc
+    set_sysctl("perf_user_access", 0);
+    event = open_event(attr);
+    page = map(event, 0);
+    CHECK(page != MAP_FAILED);
+    enable(event);
+    EQUAL(page->index, 0);
+    set_sysctl("perf_user_access", 1);
+    event = open_event(attr);
+    page = map(event, 0);
+    CHECK(page != MAP_FAILED);
+    enable(event);
+    COMPARE(page->index, >, 0);
+    EQUAL(page->cap_user_rdpmc, 1);
 #else
     COMPARE(page->index, >, 0);
     EQUAL(page->cap_user_rdpmc, 1);

@@ -10,5 +10,6 @@ BEHAVIOUR(count_of_samples, PMU) {
     enable(event);
     million();
     disable(event);
+    COMPARE(count_of(event), >=, 1000000);
     EQUAL(remaining(ring, PERF_RECORD_SAMPLE), count_of(event) / 10007);
 }

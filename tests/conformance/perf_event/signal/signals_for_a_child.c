@@ -26,5 +26,6 @@ BEHAVIOUR(signals_for_a_child, PMU) {
     SUCCEEDS(fcntl(event, F_SETSIG, SIGRTMIN));
     SUCCEEDS(fcntl(event, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC));
     finish(child);
+    EQUAL(child_overflows, 10);
     EQUAL(child_overflows, count_of(event) / 1000000);
 }

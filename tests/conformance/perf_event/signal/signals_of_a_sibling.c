@@ -17,5 +17,6 @@ BEHAVIOUR(signals_of_a_sibling, PMU) {
     enable(leader);
     for (int i = 0; i < 5; i++) million();
     disable(leader);
+    COMPARE(count_of(event), >=, 5000000);
     EQUAL(sibling_overflows, count_of(event) / 100000);
 }

@@ -12,4 +12,7 @@ BEHAVIOUR(clock_frequency, NOTHING) {
     while (count_of(event) < 20000000) million();
     disable(event);
     EQUAL(*body_of(ring, PERF_RECORD_SAMPLE), 1000000);
+    int samples = 1 + remaining(ring, PERF_RECORD_SAMPLE);
+    COMPARE(samples, >=, 10);
+    COMPARE(samples, <=, count_of(event) / 1000000 + 1);
 }

@@ -17,7 +17,7 @@ _APIC = 1 << 9  # EDX
 _MTRR = 1 << 12  # EDX
 _SMEP = 1 << 7  # leaf 7, EBX
 _UMIP = 1 << 2  # ECX
-_ARCH_CAPABILITIES = 1 << 29  # EDX
+_IBRS, _ARCH_CAPABILITIES = 1 << 26, 1 << 29  # EDX
 _ARAT = 1 << 2  # leaf 6, EAX: the local APIC's timer never stops
 _ADDRESSES = 0x8000_0008
 PHYSICAL_BITS = 40  # that the core's page tables have
@@ -34,7 +34,7 @@ class PcCpuid:
         base_mhz = processor.frequency_hz // MHZ
         self._also: dict[tuple[int, int], Leaf] = {  # bits besides
             (0x1, 0): (0, 0, _X2APIC | _TSC_DEADLINE, _MTRR),
-            (0x7, 0): (0, _SMEP, _UMIP, _ARCH_CAPABILITIES if intel else 0),
+            (0x7, 0): (0, _SMEP, _UMIP, _IBRS | _ARCH_CAPABILITIES if intel else 0),
         }
         self._only: dict[int, Leaf] = {0x6: (_ARAT, 0, 0, 0)}
         if intel:

@@ -67,6 +67,8 @@ def _intel(ratio: int) -> tuple[Kept, ...]:
     return (
         Kept(0x3A, "IA32_FEATURE_CONTROL", 1, on_write=OnWrite.FAULT),  # locked, with nothing on
         Kept(0xCE, "MSR_PLATFORM_INFO", ratio << 8 | ratio << 40, on_write=OnWrite.FAULT),
+        Kept(0x48, "IA32_SPEC_CTRL"),  # which IBRS_ALL says that there is; likewise IBPB
+        Kept(0x49, "IA32_PRED_CMD", on_write=OnWrite.IGNORE),
         Kept(ARCH_CAPABILITIES, "IA32_ARCH_CAPABILITIES", NOT_VULNERABLE, on_write=OnWrite.FAULT),
         Kept(0x198, "IA32_PERF_STATUS", ratio << 8, on_write=OnWrite.FAULT),
         Kept(0x199, "IA32_PERF_CTL", ratio << 8),
@@ -108,8 +110,6 @@ ABSENT = {
     0x33: "MSR_TEST_CTRL",
     0x34: "MSR_SMI_COUNT",
     0x3B: "IA32_TSC_ADJUST",
-    0x48: "IA32_SPEC_CTRL",
-    0x49: "IA32_PRED_CMD",
     0xCF: "IA32_CORE_CAPABILITIES",
     0xE2: "MSR_PKG_CST_CONFIG_CONTROL",
     0x122: "IA32_TSX_CTRL",

@@ -55,6 +55,17 @@ def test_features_for_kernels() -> None:
     assert PcCpuid(processor, 0)(1, 0)[2] >> 15 & 1 == 0
 
 
+def test_who_restricts_branches_always_has_the_register_for_it() -> None:
+    """IBRS_ALL: "the processor supports enhanced IBRS". Linux then writes IBRS, without asking for more."""
+    registers, _ = claimed()
+    assert registers.read(Msr(msrs.ARCH_CAPABILITIES)) >> 1 & 1
+    assert PcCpuid(Processor(cpus=1), 0)(7, 0)[3] >> 26 & 1  # IBRS and IBPB
+    registers.write(Msr(0x48), 1)
+    assert registers.read(Msr(0x48)) == 1
+    registers.write(Msr(0x49), 1)
+    assert registers.read(Msr(0x49)) == 0  # IBPB is an order
+
+
 def test_amds_processors_say_nothing_of_crystals() -> None:
     processor = Processor.of(load_core("zen4"), "x86_64", 1)
     cpuid = PcCpuid(processor, 0)

@@ -325,7 +325,7 @@ class Lifecycle:
         if process.exit_status is not None:
             return
         process.exit_status = status
-        for timer in (*process.interval_timers.values(), *(row.timer for row in process.posix_timers.values())):
+        for timer in (*process.interval_timers.values(), *process.posix_timers.timers()):
             timer.cancel()
         for thread in list(process.threads):
             self._end_task(thread, status)

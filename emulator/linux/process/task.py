@@ -21,7 +21,9 @@ from emulator.linux.mm.mapping import MappedFile
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.limits import Limits
+from emulator.linux.process.posix_timers import PosixTimers
 from emulator.linux.process.tracee import Tracee
+from emulator.linux.process.usage import Usage
 from emulator.linux.random import Random
 from emulator.linux.sched.futexes import Futexes
 from emulator.linux.sched.interval_timers import IntervalTimer
@@ -42,16 +44,6 @@ class FileContext:
     system: FileTree
     cwd: str = "/"  # absolute, normal form
     umask: int = 0o022
-
-
-@dataclass(slots=True)
-class PosixTimer:
-    """What timer_create made."""
-
-    clock: int
-    timer: IntervalTimer
-    overruns: int = 0  # of its latest signal, which may be pending
-    overruns_before: int = 0  # of the one before
 
 
 @dataclass(slots=True)
@@ -247,26 +239,6 @@ class Call:
     first_argument: int
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """CPU time and faults of what has ended (struct rusage)."""
-
-    user_ns: int = 0
-    system_ns: int = 0
-    minor_faults: int = 0
-    major_faults: int = 0
-    largest_pages: int = 0  # resident
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.user_ns + other.user_ns,
-            self.system_ns + other.system_ns,
-            self.minor_faults + other.minor_faults,
-            self.major_faults + other.major_faults,
-            max(self.largest_pages, other.largest_pages),
-        )
-
-
 @dataclass(slots=True, eq=False)
 class Process:
     """Threads that are one process: Linux's signal_struct."""
@@ -291,8 +263,7 @@ class Process:
     stop_told: int | None = None  # the signal that stopped it, until its parent has waited for that
     continue_told: bool = False  # whether it has gone on, until its parent has waited for that
     interval_timers: dict[int, IntervalTimer] = field(default_factory=dict)  # by ITIMER_*
-    posix_timers: dict[int, PosixTimer] = field(default_factory=dict)  # by timer_t
-    next_timer_id: int = 0
+    posix_timers: PosixTimers = field(default_factory=PosixTimers)
     cpu_timers: list[IntervalTimer] = field(default_factory=list)  # those of them that measure CPU time
     ended_usage: Usage = field(default_factory=Usage)  # of threads that have ended
     waited_usage: Usage = field(default_factory=Usage)  # of children that have been waited for
@@ -325,18 +296,9 @@ class Process:
             if thread.running_since is not None:
                 timer.resume(thread, thread.kernel.dispatcher.timers_of(thread.cpu))
 
-    def new_timer_id(self) -> int:
-        """They go up, and begin again behind the last one (posix_timer_add, kernel/time/posix-timers.c)."""
-        while self.next_timer_id in self.posix_timers:
-            self.next_timer_id = (self.next_timer_id + 1) & 0x7FFF_FFFF
-        number = self.next_timer_id
-        self.next_timer_id = (number + 1) & 0x7FFF_FFFF
-        return number
-
     def delete_timer(self, number: int) -> None:
         """timer_delete(2); execve does so with all."""
-        timer = self.posix_timers.pop(number).timer
-        timer.cancel()
+        timer = self.posix_timers.delete(number)
         if timer in self.cpu_timers:
             self.cpu_timers.remove(timer)
 
@@ -446,7 +408,7 @@ class Task:
         return self.process.interval_timers
 
     @property
-    def posix_timers(self) -> dict[int, PosixTimer]:
+    def posix_timers(self) -> PosixTimers:
         return self.process.posix_timers
 
     @property

@@ -8,7 +8,8 @@ from typing import ClassVar, Self
 
 from emulator.linux.errors import EINVAL, EPERM, ESRCH, LinuxError
 from emulator.linux.process.limits import MAX_OPEN_FILES, RLIM_NLIMITS, RLIMIT_NOFILE
-from emulator.linux.process.task import Task, Usage
+from emulator.linux.process.task import Task
+from emulator.linux.process.usage import Usage
 from emulator.linux.structures import Timeval
 from emulator.linux.syscalls.table import In, OptionalIn, Out, UInt, syscall
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
 from emulator.linux.process.limits import RLIMIT_SIGPENDING
-from emulator.linux.process.task import PosixTimer, Process, Task
+from emulator.linux.process.posix_timers import PosixTimer
+from emulator.linux.process.task import Process, Task
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.waiting import Sleeping, sleep_until
 from emulator.linux.signals.signal import (
@@ -258,7 +259,7 @@ def timer_create(task: Task, which_clock: int, timer_event_spec: Address, create
     _now(task, which_clock)
     if len(task.posix_timers) >= task.limits.soft(RLIMIT_SIGPENDING):
         raise LinuxError(EAGAIN, f"{len(task.posix_timers)} timers: RLIMIT_SIGPENDING is reached")
-    number = task.process.new_timer_id()
+    number = task.posix_timers.new_id()
     value, signal, notify, thread_id = number, SIGALRM, SIGEV_SIGNAL, 0
     if timer_event_spec:
         data = task.mm.read(timer_event_spec, SIGEVENT_SIZE)
@@ -295,7 +296,7 @@ def timer_create(task: Task, which_clock: int, timer_event_spec: Address, create
 
     cpu_ns, measured = _cpu_clock(task, which_clock) if which_clock in CPU_CLOCKS or which_clock < 0 else (None, None)
     timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns, measured)
-    posix_timer = task.posix_timers[number] = PosixTimer(which_clock, timer)
+    posix_timer = task.posix_timers.add(number, which_clock, timer)
     if cpu_ns is not None:
         process.measure(timer)
     created_timer_id.write(U32(number))

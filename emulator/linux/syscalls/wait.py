@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from emulator.linux.errors import EAGAIN, ECHILD, EINVAL, ESRCH, LinuxError
 from emulator.linux.fs.file import O_NONBLOCK
 from emulator.linux.fs.process_files import process_of
-from emulator.linux.process.task import Task, Usage
+from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import Tracee
+from emulator.linux.process.usage import Usage
 from emulator.linux.ptrace.links import forget, is_traced_by_stranger
 from emulator.linux.sched.waiting import Sleeping, wait_until
 from emulator.linux.signals.signal import (

@@ -28,11 +28,12 @@ class NamedCgroup:
         self._path = path
 
     def contains(self, other: Cgroup) -> bool:
-        depth = len(self._path)
-        if other.level < depth:
+        above = other.ancestors
+        if other.level < len(self._path):
             return False
-        groups = (*other.ancestors, other)[1 : depth + 1]  # behind the root
-        return all(group.name == name for group, name in zip(groups, self._path, strict=True))
+        return all(
+            (above[level] if level < len(above) else other).name == name for level, name in enumerate(self._path, 1)
+        )
 
 
 class NamedCgroups:
@@ -53,7 +54,8 @@ class NamedCgroups:
         return self._groups[path]
 
     def _made(self, maker: Task, group: Cgroup) -> None:
-        self._missing.pop(tuple(group.path.split("/")[1:]), None)
+        if self._missing:
+            self._missing.pop(path_of(group.path), None)
 
     def remarks(self) -> Iterator[str]:
         """After the run: of those that were never there."""

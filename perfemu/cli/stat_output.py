@@ -42,6 +42,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--summary", action="store_true", help="with -I: at the end all of it, too")
     group.add_argument("--no-csv-summary", action="store_true", help="with -x: do not say which lines are of --summary")
     group.add_argument("-o", "--output", metavar="FILE", help="print to FILE instead of stderr")
+    group.add_argument("--quiet", action="store_true", help="print nothing of what was counted")
     group.add_argument("--append", action="store_true", help="append to FILE")
     group.add_argument("--log-fd", metavar="N", type=int, help="print to file descriptor N")
     group.add_argument(
@@ -71,7 +72,7 @@ def check_output_options(options: argparse.Namespace) -> None:
 
 def interval_printer(options: argparse.Namespace, stream: TextIO) -> ShowInterval | None:
     """What prints each interval; None: there are none."""
-    if options.interval_print is None:
+    if options.interval_print is None or options.quiet:
         return None
 
     # only this prints them
@@ -88,8 +89,8 @@ def interval_printer(options: argparse.Namespace, stream: TextIO) -> ShowInterva
 
 
 def report(counts: Counts, options: argparse.Namespace) -> str:
-    """All that was counted; "" where intervals stand for it."""
-    if options.interval_print is not None and not options.summary:
+    """All that was counted; "" where intervals stand for it, or nobody wants to know."""
+    if options.quiet or (options.interval_print is not None and not options.summary):
         return ""
     separator = _separator(options)
     if options.metric_only:
@@ -111,6 +112,8 @@ def _separator(options: argparse.Namespace) -> str | None:
 
 def function_report(measured: Measured, options: argparse.Namespace) -> str:
     """The same by function."""
+    if options.quiet:
+        return ""
     from perfemu.statistics.functions import function_lines, function_objects
 
     return function_objects(measured) if options.json_output else function_lines(measured, options.big_num)

@@ -150,6 +150,12 @@ def test_lines_look_like_perfs(forks: tuple[str, Path]) -> None:
         assert (next(iter(first)), first[key]) == (key, value)
 
 
+def test_quiet_is_quiet(forks: tuple[str, Path]) -> None:
+    for options in ((), ("-I", "1"), ("-x,",), ("-j", "--functions")):
+        done = perfemu("stat", "--quiet", *options, "-e", "instructions", forks[1])
+        assert (done.returncode, done.stderr) == (1 + 2 + 3 + 4, b"")
+
+
 def test_repeated_runs_have_no_deviation(forks: tuple[str, Path]) -> None:
     text = perfemu("stat", "-r", "2", "-e", "instructions", "--per-thread", forks[1]).stderr.decode()
     assert text.count("( +-  0.00% )") == len(TASKS) + 1  # the last is the elapsed time

@@ -45,7 +45,7 @@ from perfcore.bpf.verifier.structure import Flow, calls, check_opcodes, function
 from perfcore.bpf.verifier.subject import Subject
 
 MOST_PROCESSED = 100_000  # instructions: seconds of the host's time. Linux looks at ten times as many
-_MOST_WORK = 4  # for each of them: of states that are kept and compared, and of lines of the log
+_MOST_WORK = 3  # for each of them: of states that are kept and compared, and of lines of the log
 _MOST_WAITING = 8192  # BPF_COMPLEXITY_LIMIT_JMP_SEQ
 _MOST_ARGUMENTS = 5
 _KEPT_EVERY = 16  # instructions, at most: states are kept where ways meet

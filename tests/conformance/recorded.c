@@ -1,7 +1,9 @@
-/* What rr records: threads that share a lock, a signal at some instruction of a loop, a child, and the time. */
+/* What rr records: threads that share a lock, a signal at some instruction of a loop, a child, and the time. The
+   argument says after how many microseconds the signal comes, 0: none. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,8 +28,8 @@ static void* add(void* number) {
     return NULL;
 }
 
-int main(void) {
-    struct itimerval once = {.it_value = {.tv_usec = 500}};
+int main(int count, char** arguments) {
+    struct itimerval once = {.it_value = {.tv_usec = atoi(arguments[1])}};
     struct timespec now;
     pthread_t threads[2];
     int status;
@@ -35,7 +37,7 @@ int main(void) {
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     signal(SIGALRM, on_alarm);
     setitimer(ITIMER_REAL, &once, NULL);
-    while (!alarms) turns++;
+    while (once.it_value.tv_usec && !alarms) turns++;
     pid_t child = fork();
     if (!child) _exit(3);
     waitpid(child, &status, 0);

@@ -21,17 +21,10 @@ from emulator.linux.signals.signal import SIGUSR2
 from emulator.linux.tty.console import Console
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.events.clocks import clock_of
-from perfcore.events.drivers.breakpoint import BreakpointDriver
-from perfcore.events.drivers.clock import software_clocks
 from perfcore.events.drivers.hardware import HardwareDriver
-from perfcore.events.drivers.probe import KprobeDriver, UprobeDriver
-from perfcore.events.drivers.software import SoftwareDriver
-from perfcore.events.drivers.sources import source_drivers
-from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.followed import Followed
 from perfcore.events.late_probes import LateProbes
-from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import records_of_living
 from perfcore.events.subsystem import PerfEvents
@@ -45,6 +38,7 @@ from perfemu.cores import core_for, pmu_of
 from perfemu.ending import Ending
 from perfemu.environment import search_path
 from perfemu.errors import PerfemuError, UsageError
+from perfemu.event_drivers import all_drivers
 from perfemu.events.attributes import user_mode_only
 from perfemu.events.parser import parse_events
 from perfemu.events.spec import EventSpec
@@ -61,7 +55,6 @@ from perfemu.run_times import RunTimes
 from perfemu.scope import Scope, WatchedRegion
 from perfemu.ticks import InstructionTicks, TimeTicks
 from perfemu.undefined.message import UndefinedInstructions
-from pmu.model import PmuModel
 
 if TYPE_CHECKING:
     from perfcore.events.probes.definitions import ProbeDefinitions  # only those who probe load that
@@ -203,12 +196,12 @@ class Session:
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
         guests_probes = LateProbes(lambda: _definitions(kernel))
-        guests_events = PerfEvents(kernel, _drivers(kernel, guest.driver, self.pmu_model, guests_probes))
+        guests_events = PerfEvents(kernel, all_drivers(kernel, guest.driver, self.pmu_model, guests_probes))
         install_syscall(kernel, guests_events)
         install_bpf(kernel, guests_events.settings)
         self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
-        drivers = _drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
+        drivers = all_drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)
         self._define_probes()
@@ -404,17 +397,6 @@ def _definitions(kernel: Kernel, *, measures: bool = False) -> ProbeDefinitions:
     from perfcore.events.probes.definitions import ProbeDefinitions
 
     return ProbeDefinitions(kernel, TRACEFS, measures=measures)
-
-
-def _drivers(
-    kernel: Kernel, hardware: HardwareDriver, model: PmuModel, probes: LateProbes, *, measures: bool = False
-) -> list[PmuDriver[PerfEvent]]:
-    """All event sources of one subsystem, in the order in which they are asked."""
-    of_the_machine = source_drivers(kernel, model)
-    breakpoints = BreakpointDriver(kernel, measures=measures)
-    of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints
-    by_memory = () if measures else (KprobeDriver(probes), UprobeDriver(probes))  # of who opens an event: its names
-    return [hardware, *of_the_machine, *software_clocks(kernel), *of_software, *by_memory]
 
 
 def cannot_know(error: LinuxError) -> bool:

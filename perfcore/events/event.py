@@ -17,6 +17,7 @@ from perfcore.events.context_time import ContextTime
 from perfcore.events.counted_cgroup import CountedCgroup
 from perfcore.events.event_context import EventContext
 from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
+from perfcore.events.event_times import EventTimes
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput
@@ -76,10 +77,7 @@ class PerfEvent:
         self.attached: Attached | None = None if parent is None else parent.attached  # BPF program that is run for it
         self.destroy: Callable[[PerfEvent], None] | None = None  # what its driver has to do when it is gone
         self.rate = SampleRate(self)
-        self._enabled_ns = 0
-        self._running_ns = 0
-        self._stamp = 0
-        self._time: ContextTime
+        self.times = EventTimes()
         self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
         self.driver: PmuDriver[PerfEvent]
         self.context: EventContext[PerfEvent]
@@ -125,8 +123,7 @@ class PerfEvent:
 
     def joined(self, time: ContextTime) -> None:
         """The event's context is set: its times begin, and run by `time`."""
-        self._time = time
-        self._stamp = time.now()
+        self.times.begin(time)
 
     def _effective_state(self) -> EventState:
         """Siblings of a leader that is off do not age."""
@@ -134,14 +131,7 @@ class PerfEvent:
         return leader if leader <= EventState.OFF else self.state
 
     def update_times(self) -> None:
-        now = self._time.now()
-        delta = now - self._stamp
-        self._stamp = now
-        state = self._effective_state()
-        if state >= EventState.INACTIVE:
-            self._enabled_ns += delta
-        if state >= EventState.ACTIVE:
-            self._running_ns += delta
+        self.times.update(self._effective_state())
 
     def set_state(self, state: EventState) -> None:
         if self.state == state:
@@ -166,12 +156,12 @@ class PerfEvent:
     def read_values(self) -> ReadValues:
         value = self.count()
         self.update_times()
-        enabled = self._enabled_ns + self.child_enabled
-        running = self._running_ns + self.child_running
+        enabled = self.times.enabled_ns + self.child_enabled
+        running = self.times.running_ns + self.child_running
         for child in self.children:
             child.update_times()
-            enabled += child._enabled_ns
-            running += child._running_ns
+            enabled += child.times.enabled_ns
+            running += child.times.running_ns
         return ReadValues(value, enabled, running, self.primary_id, self.lost_samples)
 
     def own_values(self) -> ReadValues:
@@ -179,7 +169,9 @@ class PerfEvent:
         if self.state == EventState.ACTIVE:
             self.driver.read(self)
         self.update_times()
-        return ReadValues(self.counted, self._enabled_ns, self._running_ns, self.primary_id, self.lost_samples)
+        return ReadValues(
+            self.counted, self.times.enabled_ns, self.times.running_ns, self.primary_id, self.lost_samples
+        )
 
     def read_group(self) -> list[ReadValues]:
         """What read_format asks for: with GROUP the leader's values and its siblings', else the event's own."""
@@ -320,12 +312,12 @@ class PerfEvent:
             self.update_times()
             active = self.state == EventState.ACTIVE
             index = self.hw.user_index if active else 0
-            now = self._time.running_since_boot()
+            now = self.times.running_since_boot()
             self.user_page.update(
                 index=index,
                 offset=self.counted + self.child_count - (self.hw.signed_prev_count() if index else 0),
-                enabled_ns=self._enabled_ns + self.child_enabled,
-                running_ns=self._running_ns + self.child_running,
+                enabled_ns=self.times.enabled_ns + self.child_enabled,
+                running_ns=self.times.running_ns + self.child_running,
                 now_ns=self.kernel.clock.monotonic_ns() if now is None else now,
                 passes=now is not None and self._effective_state() >= EventState.INACTIVE and active == (index > 0),
             )

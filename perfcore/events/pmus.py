@@ -29,6 +29,21 @@ class Pmus:
     def __iter__(self) -> Iterator[PmuDriver[PerfEvent]]:
         return iter(tuple(self._drivers))
 
+    def driver_of(self, event: PerfEvent) -> PmuDriver[PerfEvent]:
+        """perf_init_event: the first driver that does not say ENOENT."""
+        why = f"no driver has type {event.attr.type}"
+        for driver in self:
+            event.driver = driver
+            try:
+                driver.event_init(event)
+            except LinuxError as error:
+                if error.code != ENOENT:
+                    raise
+                why = error.why if driver.type == event.attr.type or driver.is_hardware else why
+                continue
+            return driver
+        raise LinuxError(ENOENT, why)
+
     def register(self, driver: RegisteredPmu, type: int = -1) -> None:
         """perf_pmu_register(): -1 gives it the lowest type that is free. EINVAL, EEXIST."""
         if not driver.name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu
-from emulator.linux.errors import EINVAL, ENODEV, ENOENT, LinuxError
+from emulator.linux.errors import EINVAL, ENODEV, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
@@ -200,7 +200,7 @@ class PerfEvents:
             parent=parent,
             target=target,
         )
-        event.driver = self._driver_of(event)
+        event.driver = self.pmus.driver_of(event)
         try:
             check_aux(event)
             if connect is not None:
@@ -234,21 +234,6 @@ class PerfEvents:
         if not self._hears_moves:
             self._hears_moves = True
             self.kernel.tracepoints.cgroup_attach_task.subscribe(self._cgroup_moved)
-
-    def _driver_of(self, event: PerfEvent) -> PmuDriver[PerfEvent]:
-        """perf_init_event: the first driver that does not say ENOENT."""
-        why = f"no driver has type {event.attr.type}"
-        for driver in self.pmus:
-            event.driver = driver
-            try:
-                driver.event_init(event)
-            except LinuxError as error:
-                if error.code != ENOENT:
-                    raise
-                why = error.why if driver.type == event.attr.type or driver.is_hardware else why
-                continue
-            return driver
-        raise LinuxError(ENOENT, why)
 
     def set_output(self, event: PerfEvent, to: PerfEvent | None, context: PerfEventContext | None = None) -> None:
         """PERF_EVENT_IOC_SET_OUTPUT: the records of `event` go to the buffer of `to`; None: nowhere."""

@@ -16,8 +16,21 @@ from emulator.linux.proc.namespaces import FIRST_NAMESPACES, NSFS_DEVICE
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
-from perfcore.abi.records import BpfEvent, Comm, Exit, Fork, Mmap, Mmap2, Namespaces, Record, Switch, SwitchCpuWide
+from perfcore.abi.records import (
+    BpfEvent,
+    Comm,
+    Exit,
+    Fork,
+    Mmap,
+    Mmap2,
+    Mmap2BuildId,
+    Namespaces,
+    Record,
+    Switch,
+    SwitchCpuWide,
+)
 from perfcore.abi.records import Cgroup as CgroupRecord
+from perfcore.events.build_id import MOST_BYTES, build_id_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 
@@ -77,7 +90,8 @@ class Sideband:
         executable = bool(mapping.protection & PROT_EXEC)
         misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
         for event in self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data):
-            self._write(event, mmap_record(event.attr, task, mapping), misc, task.cpu)
+            record = mmap_record(event.attr, task, mapping)
+            self._write(event, record, misc | _misc_of(record), task.cpu)
 
     def cgroup(self, task: Task, cgroup: Cgroup) -> None:
         for event in self._listeners(task, lambda attr: attr.cgroup):
@@ -118,12 +132,19 @@ def _wanting(events: Iterable[PerfEvent], wanted: Callable[[PerfEventAttr], obje
 
 
 def mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
-    """perf_event_mmap_event: MMAP2 for who knows it, else MMAP."""
+    """perf_event_mmap_event: MMAP2 for who knows it, else MMAP. The build id is in the place of the file's numbers."""
     file = mapping.file
     name = mapping.path or ANONYMOUS
     pgoff = mapping.start if name in COUNTED_FROM_ZERO and mapping.flags & MAP_PRIVATE else mapping.offset
     if not attr.mmap2:
         return Mmap(task.pid, task.tid, mapping.start, mapping.length, pgoff, name)
+    protection, flags = mapping.protection & 7, mapping.flags & MAP_TYPE & (MAP_SHARED | MAP_PRIVATE)
+    build_id = build_id_of(mapping.content) if attr.build_id else b""
+    if build_id:
+        where = mapping.start, mapping.length, pgoff
+        return Mmap2BuildId(
+            task.pid, task.tid, *where, len(build_id), 0, 0, build_id.ljust(MOST_BYTES, b"\0"), protection, flags, name
+        )
     return Mmap2(
         task.pid,
         task.tid,
@@ -134,10 +155,14 @@ def mmap_record(attr: PerfEventAttr, task: Task, mapping: Mapping) -> Record:
         file.minor if file is not None else 0,
         file.inode if file is not None else 0,
         file.generation if file is not None else 0,
-        mapping.protection & 7,
-        mapping.flags & MAP_TYPE & (MAP_SHARED | MAP_PRIVATE),
+        protection,
+        flags,
         name,
     )
+
+
+def _misc_of(record: Record) -> int:
+    return Misc.MMAP_BUILD_ID if isinstance(record, Mmap2BuildId) else 0
 
 
 def records_of_living(event: PerfEvent, tasks: Iterable[Task]) -> Iterator[bytes]:
@@ -155,4 +180,5 @@ def records_of_living(event: PerfEvent, tasks: Iterable[Task]) -> Iterator[bytes
             executable = bool(mapping.protection & PROT_EXEC)
             if executable or attr.mmap_data:
                 misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
-                yield event.output.record(mmap_record(attr, task, mapping), misc, task.cpu)
+                record = mmap_record(attr, task, mapping)
+                yield event.output.record(record, misc | _misc_of(record), task.cpu)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 INSTRUCTION = struct.Struct("<HBBI")  # struct sock_filter
@@ -12,7 +11,6 @@ MOST_INSTRUCTIONS = 4096  # BPF_MAXINSNS
 DATA_BYTES = 64  # struct seccomp_data
 MEMORY_WORDS = 16  # BPF_MEMWORDS
 MASK = (1 << 32) - 1
-MOST_REMEMBERED = 4096  # answers
 
 # uapi/linux/bpf_common.h
 LD, LDX, ST, STX, ALU, JMP, RET, MISC = range(8)
@@ -113,33 +111,31 @@ def _check_memory(program: Sequence[Instruction]) -> None:
             written = everything
 
 
-@dataclass(slots=True)
 class ClassicProgram:
-    """One that has been checked. It is a function of the words that it loads: answers are remembered by those."""
+    """One that has been checked, in its own eight bytes an instruction: a guest may have many.
 
-    instructions: tuple[Instruction, ...]
-    _offsets: tuple[int, ...] = field(init=False)
-    _answers: dict[tuple[int, ...], int] = field(init=False, default_factory=dict)
+    It is a function of the words that it loads: `loads` are their places in a struct seccomp_data.
+    """
 
-    def __post_init__(self) -> None:
-        self._offsets = tuple(sorted({one.k for one in self.instructions if one.code == LD | ABS}))
+    __slots__ = ("_data", "length", "loads")
+
+    def __init__(self, data: bytes) -> None:
+        """Raises Malformed."""
+        program = parse(data)
+        self._data = data
+        self.length = len(program)
+        self.loads = frozenset(one.k >> 2 for one in program if one.code == LD | ABS)
 
     def answer(self, words: Sequence[int]) -> int:
         """What it returns for the 16 words of a struct seccomp_data."""
-        key = tuple(words[offset >> 2] for offset in self._offsets)
-        found = self._answers.get(key)
-        if found is None:
-            if len(self._answers) >= MOST_REMEMBERED:
-                self._answers.clear()
-            found = self._answers[key] = _execute(self.instructions, words)
-        return found
+        return _execute(self._data, words)
 
 
-def _execute(program: Sequence[Instruction], words: Sequence[int]) -> int:
+def _execute(program: bytes, words: Sequence[int]) -> int:
     a = x = place = 0
     memory = [0] * MEMORY_WORDS
     while True:
-        code, if_true, if_false, k = program[place]
+        code, if_true, if_false, k = INSTRUCTION.unpack_from(program, place * INSTRUCTION.size)
         place += 1
         kind = code & CLASS
         if kind == RET:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from emulator.linux.seccomp.classic_bpf import ClassicProgram
@@ -11,6 +11,7 @@ from emulator.linux.seccomp.classic_bpf import ClassicProgram
 MODE_DISABLED, MODE_STRICT, MODE_FILTER = range(3)
 PENALTY = 4  # instructions that each filter counts for, besides its own
 MOST_ON_A_PATH = (1 << 18) // 8  # MAX_INSNS_PER_PATH: instructions of all filters of a task
+MOST_REMEMBERED = 64  # verdicts
 
 
 class Action(IntEnum):
@@ -59,16 +60,32 @@ class Seccomp:
 
     mode: int
     filter: Filter | None = None
+    _loads: tuple[int, ...] = field(init=False, compare=False)  # words of which its verdicts are a function
+    _verdicts: dict[tuple[int, ...], Verdict] = field(init=False, default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        loads = frozenset[int]().union(*(one.program.loads for one in self.filters()))
+        object.__setattr__(self, "_loads", tuple(sorted(loads)))
 
     def filters(self) -> list[Filter]:
         return [] if self.filter is None else list(self.filter.all())
 
     def cost(self) -> int:
         """Instructions, of MOST_ON_A_PATH."""
-        return sum(len(one.program.instructions) + PENALTY for one in self.filters())
+        return sum(one.program.length + PENALTY for one in self.filters())
 
     def verdict(self, words: tuple[int, ...]) -> Verdict:
-        """Of a call, as a struct seccomp_data: the strongest that any filter says, of the same ones the latest's."""
+        """Of a call, as a struct seccomp_data."""
+        key = tuple(words[place] for place in self._loads)
+        found = self._verdicts.get(key)
+        if found is None:
+            if len(self._verdicts) >= MOST_REMEMBERED:
+                self._verdicts.clear()
+            found = self._verdicts[key] = self._judge(words)
+        return found
+
+    def _judge(self, words: tuple[int, ...]) -> Verdict:
+        """The strongest that any filter says, of the same ones the latest's."""
         strongest, verdict = Action.ALLOW.value, ALLOWED
         for one in self.filters():
             answer = one.program.answer(words)

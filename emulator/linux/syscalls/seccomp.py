@@ -8,8 +8,8 @@ from collections.abc import Callable
 from emulator.linux.errors import EACCES, EFAULT, EINVAL, ENOMEM, EOPNOTSUPP, ESRCH, LinuxError
 from emulator.linux.process.credentials import CAP_SYS_ADMIN
 from emulator.linux.process.task import Task
-from emulator.linux.seccomp.classic_bpf import INSTRUCTION, MOST_INSTRUCTIONS, ClassicProgram, Malformed, parse
-from emulator.linux.seccomp.filters import MODE_FILTER, MODE_STRICT, MOST_ON_A_PATH, PENALTY, Action, Filter, Seccomp
+from emulator.linux.seccomp.classic_bpf import INSTRUCTION, MOST_INSTRUCTIONS, ClassicProgram, Malformed
+from emulator.linux.seccomp.filters import MODE_FILTER, MODE_STRICT, MOST_ON_A_PATH, Action, Filter, Seccomp
 from emulator.linux.structures import U32
 from emulator.linux.syscalls.table import Address, Support, UInt, syscall
 
@@ -47,7 +47,7 @@ def _program(task: Task, address: int) -> ClassicProgram:
     if not instructions:
         raise LinuxError(EFAULT, "no instructions")
     try:
-        return ClassicProgram(parse(task.mm.read(instructions, length * INSTRUCTION.size)))
+        return ClassicProgram(task.mm.read(instructions, length * INSTRUCTION.size))
     except Malformed as error:
         raise LinuxError(EINVAL, f"seccomp filter: {error}") from None
 
@@ -74,7 +74,7 @@ def _set_filter(task: Task, flags: int, address: int) -> int:
     program = _program(task, address)
     _check_change(task, MODE_FILTER)
     before = task.seccomp
-    if len(program.instructions) + (0 if before is None else before.cost()) + PENALTY > MOST_ON_A_PATH + PENALTY:
+    if program.length + (0 if before is None else before.cost()) > MOST_ON_A_PATH:
         raise LinuxError(ENOMEM, f"filters of more than {MOST_ON_A_PATH} instructions")
     others = [thread for thread in task.process.threads if thread is not task] if flags & TSYNC else []
     for thread in others:

@@ -12,6 +12,7 @@ MODE_DISABLED, MODE_STRICT, MODE_FILTER = range(3)
 PENALTY = 4  # instructions that each filter counts for, besides its own
 MOST_ON_A_PATH = (1 << 18) // 8  # MAX_INSNS_PER_PATH: instructions of all filters of a task
 MOST_REMEMBERED = 64  # verdicts
+FREE = 4096  # instructions of filters in no time; those above take a cycle each, so that a run's limits come
 
 
 class Action(IntEnum):
@@ -60,12 +61,14 @@ class Seccomp:
 
     mode: int
     filter: Filter | None = None
+    works_cycles: int = field(init=False, compare=False)  # that each call takes for its filters
     _loads: tuple[int, ...] = field(init=False, compare=False)  # words of which its verdicts are a function
     _verdicts: dict[tuple[int, ...], Verdict] = field(init=False, default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         loads = frozenset[int]().union(*(one.program.loads for one in self.filters()))
         object.__setattr__(self, "_loads", tuple(sorted(loads)))
+        object.__setattr__(self, "works_cycles", max(self.cost() - FREE, 0))
 
     def filters(self) -> list[Filter]:
         return [] if self.filter is None else list(self.filter.all())

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from emulator._native import PhysicalMemory
+from emulator.linux.tracepoints import Tracepoints
 from perfcore.abi.bpf import MapFlag, MapType, ProgType
 from perfcore.bpf.compiler import compile_program
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, Instruction
@@ -41,6 +42,7 @@ class Workbench:
             architecture=SimpleNamespace(isa=self.isa),
             current=lambda cpu: None,
             tasks={},
+            tracepoints=Tracepoints(),
             clock=SimpleNamespace(monotonic_ns=lambda: 5000),
             name_once=self.said.append,
         )

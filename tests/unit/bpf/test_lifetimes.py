@@ -106,15 +106,12 @@ def test_programs_and_types_count_as_memory() -> None:
     assert refused.value.code == ENOMEM
 
 
-def test_a_link_that_finds_no_descriptor_is_not_attached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_that_finds_no_descriptor_is_not_attached() -> None:
     bench = Workbench()
-    subscribed: list[object] = []
-    point = SimpleNamespace(subscribe=subscribed.append, unsubscribe=subscribed.remove)
-    bench.bpf.kernel.tracepoints = SimpleNamespace(sys_enter=point)  # type: ignore[misc]
     process = Process(1)
     program = ask(bench, process, prog_load, Cmd.PROG_LOAD, **PROGRAM)
     with pytest.raises(LinuxError):
         ask(bench, process, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, name=0x4000, prog_fd=program)
-    assert not subscribed
+    assert not bench.bpf.kernel.tracepoints.sys_enter
     process.files.close(program)
     assert counts(bench)[1:4] == [0, 1, 0]

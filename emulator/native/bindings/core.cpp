@@ -358,24 +358,34 @@ static void bind_totals(nb::class_<Core>& core) {
 static void bind_calls(nb::class_<Core>& core) {
     core.def("keep_calls", &Core::keep_calls)
         .def_prop_ro("keeps_calls", [](const Core& core) { return core.calls() != nullptr; })
-        .def("call_chain", &Core::call_chain, nb::arg("limit"))
-        .def("begin_calls", &Core::begin_calls)
+        .def(
+            "call_chain",
+            [](const Core& core, unsigned limit) {
+                return core.calls() ? core.calls()->chain(limit) : std::vector<uint64_t>();
+            },
+            nb::arg("limit"))
+        .def("begin_calls",
+             [](Core& core) {
+                 if (core.calls()) core.calls()->begin();
+             })
         .def(
             "fork_calls",
             [](Core& core, bool shares_memory, bool has_new_stack) {
-                if (core.calls()) core.set_calls(core.calls()->fork(shares_memory, has_new_stack));
+                Calls* calls = core.calls();
+                if (calls) calls->set_stack(calls->stack()->fork(shares_memory, has_new_stack));
             },
             nb::arg("shares_memory"), nb::arg("has_new_stack"))
         .def(
             "enter_handler",
             [](Core& core, uint64_t pc, uint64_t stack_pointer, uint64_t trampoline, uint64_t trampoline_stack) {
-                if (core.calls()) core.calls()->enter_handler({pc, stack_pointer}, {trampoline, trampoline_stack});
+                if (core.calls())
+                    core.calls()->stack()->enter_handler({pc, stack_pointer}, {trampoline, trampoline_stack});
             },
             nb::arg("pc"), nb::arg("stack_pointer"), nb::arg("trampoline"), nb::arg("trampoline_stack"))
         .def(
             "leave_handler",
             [](Core& core, uint64_t pc, uint64_t stack_pointer, uint64_t caller, uint64_t caller_stack) {
-                if (core.calls()) core.calls()->leave_handler(pc, stack_pointer, {caller, caller_stack});
+                if (core.calls()) core.calls()->stack()->leave_handler(pc, stack_pointer, {caller, caller_stack});
             },
             nb::arg("pc"), nb::arg("stack_pointer"), nb::arg("caller"), nb::arg("caller_stack"));
 }

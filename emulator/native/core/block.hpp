@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "address/slice_code.hpp"
-#include "core/call_stack.hpp"
 #include "level.hpp"
 #include "memory/memory.hpp"
 #include "ops/op.hpp"
@@ -56,11 +55,10 @@ struct alignas(64) Block {
     bool changeable = false;        // its bytes are writable somewhere
     bool only_changeable = false;   // special for no other reason, so that it need only be compared before it runs
     uint64_t unchanged_cost = 0;    // ... what it costs then
-    uint64_t cost_behind_look = 0;  // what it costs where `cost` is too high only for its transfer
+    uint64_t cost_behind_look = 0;  // what it costs where, with models, `cost` is too high only for its transfer
     bool ends_conditional = false;
-    bool is_behind_call = false;  // AArch64, where calls are followed: the instruction before it
-    bool acts_for_user = false;   // some of its accesses
-    uint8_t changes = 0;          // those of its last instruction
+    bool acts_for_user = false;  // some of its accesses
+    uint8_t changes = 0;         // those of its last instruction
     std::vector<Op> ops;
     std::array<uint16_t, DECODED_PROBES> counts{};  // how often each probe fires in one whole run
     std::vector<uint8_t> bytes;                     // what was decoded, kept where it is changeable

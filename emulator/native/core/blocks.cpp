@@ -13,20 +13,59 @@ static constexpr uint64_t DECODING = 1000;
 
 static constexpr uint64_t NEVER_FITS = uint64_t{1} << 30;  // a cost that sends the block through `consider`
 
+template <bool FOLLOWS_CALLS>
 void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
     Core& core = *static_cast<Core*>(user);
-    if (core.follows_branches_) [[unlikely]]
+    if constexpr (FOLLOWS_CALLS) {
+        // All that needs others is a jump at the end, so that the host has no registers to save.
+        if (core.follows_branches_) [[unlikely]] {
+            core.previous_->departures += address != core.previous_->end;
+            if (!core.path_listeners_.empty()) return core.consider_departed(address, size);
+        }
+    } else if (core.follows_branches_) [[unlikely]] {
         core.depart(address, size);
+    }
     Block* block = core.blocks_.cached(address);
     uint64_t budget = core.budget_ - block->cost;
     if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
+        if constexpr (FOLLOWS_CALLS) {
+            if (!core.calls_->follow(*core.previous_, address)) [[unlikely]]
+                return core.consider(address, size);
+        }
         core.budget_ = budget;
         core.previous_ = block;
         if (block->runs++ == 0) [[unlikely]]
-            core.note_run(block);
+            return core.note_run(block);
         return;
     }
     core.consider(address, size);
+}
+template void Core::on_block<false>(uc_engine*, uint64_t, uint32_t, void*);
+template void Core::on_block<true>(uc_engine*, uint64_t, uint32_t, void*);
+
+// Follows what the block before has ended with, and counts this one if it fits then. False: it has to be considered.
+bool Core::counts_following(uint64_t address, uint32_t size) {
+    give_back(budget_, held_);
+    follow_calls(address, size);
+    Block* block = blocks_.cached(address);
+    const uint64_t budget = budget_ - block->cost;
+    if (block->tag != BlockTable::tag(address, size) || budget & EXHAUSTED) return false;
+    budget_ = budget;
+    begin_run(*block);
+    if (calls_->expects_jump()) hold(budget_, held_);
+    return true;
+}
+
+void Core::consider_departed(uint64_t address, uint32_t size) {
+    tell_departure(address, size);
+    consider(address, size);
+}
+
+// Behind the block that was entered last, in whose place this one may have been entered.
+void Core::land(uint64_t next, uint32_t size) {
+    const bool unsure = size && previous_->transfer == Transfer::UNSURE && previous_->contains(next);
+    if (unsure && interrupts_store(next, block_at(next, size))) return;
+    calls_->land(*previous_, next);
 }
 
 // A block that is new, or does not fit, or is special, or is a single step.
@@ -122,7 +161,7 @@ bool Core::runs_unchanged(uint64_t address, uint32_t size) {
     repeat_ = nullptr;
     budget_ = budget;
     begin_run(*block);
-    if (calls_) hold(*block, budget_, held_);
+    if (calls_ && calls_->expects_jump()) hold(budget_, held_);
     return true;
 }
 
@@ -176,7 +215,7 @@ void Core::count(Block& block) {
     repeat_ = nullptr;
     budget_ -= cost(block);
     begin_run(block);
-    if (calls_ && !model_) hold(block, budget_, held_);
+    if (calls_ && !model_ && calls_->expects_jump()) hold(budget_, held_);
     if (block.changes) note_changes(block);
     if (interrupt_line_) drop_budget();  // each block may be the one that unmasks it
 }
@@ -249,7 +288,7 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
         block->changeable |= changeable(code_page(page));
     const Op& first = block->ops[0];
     bool whole = block->ops.size() == 1 || (first.trap == Trap::NONE && !needs_stepping_inside(*block));
-    if (calls_) note_transfer(*block);
+    if (calls_) calls_->note_transfer(*block);
     if (model_ && whole) block->modelled = model_block(*block);
     if (!block->changeable) block->bytes = {};
     if (block->modelled) {
@@ -362,7 +401,7 @@ bool Core::changeable(const Page& page) const { return page.protection & WRITE |
 
 void Core::set_cost(Block& block) const {
     block.cost_behind_look = block.special ? NEVER_FITS : cost(block);
-    block.cost = block.transfer == Transfer::NONE ? block.cost_behind_look : NEVER_FITS;
+    block.cost = !model_ || block.transfer == Transfer::NONE ? block.cost_behind_look : NEVER_FITS;
     if (block.only_changeable) block.unchanged_cost = cost(block);
 }
 

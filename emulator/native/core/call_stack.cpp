@@ -1,6 +1,8 @@
 #include "core/call_stack.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 namespace perfemu {
@@ -11,6 +13,27 @@ constexpr CalledFrame NOBODY{0, ~uint64_t{0}};
 constexpr size_t FIRST_ROOM = 256;
 constexpr uint64_t MOST_ARGUMENTS = 0xFFFF;  // bytes that x86's RET takes from the stack
 constexpr size_t MOST_LEFT = 64;             // frames that a call is compared with
+
+// The first of the frames that lie on one stack with that one.
+size_t begin_of_run(std::span<const CalledFrame> frames, size_t number) {
+    while (number > 1 && frames[number - 1].stack_pointer >= frames[number].stack_pointer) number--;
+    return number;
+}
+
+void move_run(std::span<CalledFrame> frames, size_t last, uint64_t moved) {
+    for (size_t number = begin_of_run(frames, last); number <= last; number++) frames[number].stack_pointer += moved;
+}
+
+// Whether the frame's return address lies where a stack has it that has been moved so far. Where calls push it, that is
+// below the stack pointer of its return; else somewhere between that and the `inner` frame's.
+bool has_return_address(CalledFrame frame, CalledFrame inner, uint64_t moved, uint64_t pushed, const ReadMemory& read) {
+    std::array<uint64_t, 512> words{};
+    const uint64_t begin = pushed ? frame.stack_pointer - pushed : inner.stack_pointer;
+    const uint64_t bytes = std::min<uint64_t>(frame.stack_pointer - begin, sizeof words) / 8 * 8;
+    const uint64_t got = read(begin + moved, {reinterpret_cast<uint8_t*>(words.data()), bytes});
+    const std::span<const uint64_t> found = std::span(words).first(got / 8);
+    return std::ranges::find(found, frame.return_address) != found.end();
+}
 
 }  // namespace
 
@@ -29,6 +52,28 @@ std::optional<SetAsideStacks::Taken> SetAsideStacks::take(CalledFrame frame) {
     if (found == waiting_.end()) return std::nullopt;
     const Place place = found->second;
     return Taken{remove(stacks_.find(place.stack)).frames, place.number};
+}
+
+std::optional<SetAsideStacks::Taken> SetAsideStacks::take_moved(CalledFrame now, uint64_t pushed,
+                                                                const ReadMemory& read) {
+    constexpr size_t MOST_COMPARED = 64;  // frames
+    size_t looked_at = 0;
+    for (auto stack = stacks_.end(); stack != stacks_.begin() && looked_at < MOST_LOOKED_AT; looked_at++) {
+        --stack;
+        const std::vector<CalledFrame>& frames = stack->second.frames;
+        for (const size_t number : stack->second.waiting) {
+            if (frames[number].return_address != now.return_address) continue;
+            const uint64_t moved = now.stack_pointer - frames[number].stack_pointer;
+            const size_t begin = std::max(begin_of_run(frames, number), number - std::min(number, MOST_COMPARED));
+            size_t same = number;
+            while (same > begin && has_return_address(frames[same - 1], frames[same], moved, pushed, read)) same--;
+            if (same > begin) continue;
+            Taken taken{remove(stack).frames, number};
+            move_run(taken.frames, number, moved);
+            return taken;
+        }
+    }
+    return std::nullopt;
 }
 
 SetAsideStacks::Stack SetAsideStacks::remove(std::map<uint64_t, Stack>::iterator stack) {
@@ -94,8 +139,15 @@ void CallStack::push(CalledFrame frame) {
 void CallStack::call_elsewhere(uint64_t return_address, uint64_t stack_pointer) {
     const CalledFrame frame{return_address, stack_pointer + pushed_};
     drop_left(frame.stack_pointer + pushed_ - 1);
-    if (frame.stack_pointer > top_->stack_pointer) ends_.push_back(depth());
+    if (frame.stack_pointer > top_->stack_pointer) note_end();
     push(frame);
+}
+
+// Another stack begins behind the last frame. As often as a guest does that and returns, no more is kept than there are
+// frames.
+void CallStack::note_end() {
+    while (!ends_.empty() && ends_.back() >= depth()) ends_.pop_back();
+    ends_.push_back(depth());
 }
 
 // Frames that are at this stack pointer or below have been left, if it is one of this stack.
@@ -112,7 +164,7 @@ void CallStack::drop_left(uint64_t stack_pointer) {
 
 void CallStack::enter_handler(CalledFrame interrupted, CalledFrame trampoline) {
     push(interrupted);
-    if (trampoline.stack_pointer > top_->stack_pointer) ends_.push_back(depth());
+    if (trampoline.stack_pointer > top_->stack_pointer) note_end();
     push(trampoline);
 }
 
@@ -138,6 +190,13 @@ void CallStack::land(const Landing& at) {
         return;
     }
     if (follow_move(at)) return;
+    if (at.is_behind_call) {
+        if (auto taken = set_aside_->take_moved({at.pc, at.stack_pointer}, pushed_, at.read)) {
+            begin_another();
+            hold(std::move(taken->frames), taken->number - 1);
+            return;
+        }
+    }
     const size_t left = find_left(at.stack_pointer);
     // Exceptions and longjmp go on in a function whose call is the outermost that has been left.
     const uint64_t above = at.stack_pointer - frames_[left].stack_pointer;
@@ -167,19 +226,15 @@ bool CallStack::takes_arguments(const Landing& at) const {
            at.stack_pointer - top_->stack_pointer <= MOST_ARGUMENTS;
 }
 
-// A stack may be moved as a whole while its task executes on another one: Go's that have become too small.
+// A stack may be moved as a whole while its task executes on another one: Go's that have become too small. Others are
+// moved while nobody executes on them: Go's that are too large.
 bool CallStack::follow_move(const Landing& at) {
     if (!at.is_behind_call) return false;
     const std::vector<size_t> ends = last_of_runs();
     if (ends.size() < 2) return false;
     const size_t end = ends[ends.size() - 2];
     if (frames_[end].return_address != at.pc) return false;
-    const uint64_t moved = at.stack_pointer - frames_[end].stack_pointer;
-    for (size_t number = end; number > 0; number--) {
-        const bool was_last = frames_[number - 1].stack_pointer < frames_[number].stack_pointer;
-        frames_[number].stack_pointer += moved;
-        if (was_last) break;
-    }
+    move_run(frames_, end, at.stack_pointer - frames_[end].stack_pointer);
     set_depth(end - 1);
     return true;
 }
@@ -221,10 +276,10 @@ std::vector<size_t> CallStack::waiting() const {
 void CallStack::begin_another() {
     if (top_ == frames_.data()) return;
     std::vector<size_t> numbers = waiting();
-    frames_.resize(depth() + 1);
-    set_aside_->put(std::move(frames_), std::move(numbers));
+    // A copy, which has no more room than it needs.
+    set_aside_->put({frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(depth()) + 1}, std::move(numbers));
     ends_.clear();
-    hold({NOBODY}, 0);
+    set_depth(0);
 }
 
 std::vector<uint64_t> CallStack::chain(uint64_t stack_pointer, size_t limit) const {

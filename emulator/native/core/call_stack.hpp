@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct CalledFrame {
     bool operator==(const CalledFrame&) const = default;
 };
 
+// How many of those bytes there are, in the memory of the task that executes.
+using ReadMemory = std::function<uint64_t(uint64_t address, std::span<uint8_t> into)>;
+
 // The stacks of one memory on which no task executes. Those that were set aside first are forgotten if there are too
 // many.
 class SetAsideStacks {
@@ -36,9 +41,13 @@ class SetAsideStacks {
     void put(std::vector<CalledFrame> frames, std::vector<size_t> waiting);
     // The stack that waits for a return there.
     std::optional<Taken> take(CalledFrame frame);
+    // ... to that address, and has been moved meanwhile, so that the stack pointer is this one: the return addresses
+    // lie where they must then. Its frames are as they are now.
+    std::optional<Taken> take_moved(CalledFrame now, uint64_t pushed, const ReadMemory& read);
 
   private:
     static constexpr size_t MOST_STACKS = 1 << 12, MOST_FRAMES = 1 << 18;
+    static constexpr size_t MOST_LOOKED_AT = 1 << 10;  // stacks that may have been moved
 
     struct Stack {
         std::vector<CalledFrame> frames;
@@ -97,6 +106,7 @@ class CallStack {
         uint64_t pc, stack_pointer;
         bool is_behind_call;  // the instruction before
         uint64_t link_register = 0;
+        ReadMemory read = [](uint64_t, std::span<uint8_t>) { return uint64_t{0}; };
     };
     // Execution goes on there, otherwise than behind the last call.
     void land(const Landing& at);
@@ -119,6 +129,7 @@ class CallStack {
     void drop_left(uint64_t stack_pointer);
     void make_room();
     void push(CalledFrame frame);
+    void note_end();
     bool is_within_function(const Landing& at) const;
     bool takes_arguments(const Landing& at) const;
     bool follow_move(const Landing& at);

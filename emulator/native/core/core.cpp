@@ -72,7 +72,7 @@ Core::Core(std::string_view isa, std::span<const std::string> features, std::sha
 
 // As the gear wants to be told of them.
 void Core::hook_blocks() {
-    auto* on_block = model_ ? &Core::on_block_modelled : &Core::on_block;
+    auto* on_block = model_ ? &Core::on_block_modelled : calls_ ? &Core::on_block<true> : &Core::on_block<false>;
     void* const told = model_ ? static_cast<void*>(&model_->log) : this;
     check(uc_hook_add(engine_, &block_hook_, UC_HOOK_BLOCK, reinterpret_cast<void*>(on_block), told, 1, 0, 0),
           "uc_hook_add");
@@ -94,6 +94,14 @@ void Core::renew_block_hook() {
 Core::~Core() {
     uc_close(engine_);
     memory_->remove_core();
+}
+
+void Core::keep_calls() {
+    if (guest_tables_) throw std::invalid_argument("calls of a guest's own kernel are not followed");
+    calls_ = std::make_unique<Calls>(
+        engine_, *isa_, [this](uint64_t address, std::span<uint8_t> into) { return read_code(address, into); });
+    uc_hook_del(engine_, block_hook_);
+    hook_blocks();
 }
 
 void Core::set_address_space(std::shared_ptr<AddressTranslation> space) {
@@ -224,6 +232,7 @@ Exit Core::run_on() {
         model_->memory.notice_mappings();
     }
     plan();
+    if (calls_ && !model_ && calls_->expects_jump()) hold(budget_, held_);
     debugging_.due = false;
     if (interrupt_line_ || debugging_.steps || guest_steps()) drop_budget();
     exit_ = Exit::NONE;

@@ -22,7 +22,7 @@
 #include "config.hpp"
 #include "core/block.hpp"
 #include "core/block_table.hpp"
-#include "core/call_stack.hpp"
+#include "core/calls.hpp"
 #include "core/counters.hpp"
 #include "core/debugging.hpp"
 #include "core/ledger.hpp"
@@ -273,15 +273,8 @@ class Core final : public Totals, private TranslationListener {
     // From now on the call stack of what executes is kept. Before the first run. Throws std::invalid_argument where a
     // guest's own kernel executes.
     void keep_calls();
-    // What executes is another program: it has no callers.
-    void begin_calls();
-    // As CallStack::chain; nothing where calls are not kept.
-    std::vector<uint64_t> call_chain(unsigned limit) const;
-    // Null where they are not kept. It belongs to the registers.
-    const std::shared_ptr<CallStack>& calls() const { return calls_; }
-    void set_calls(std::shared_ptr<CallStack> calls) {
-        if (calls) calls_ = std::move(calls);
-    }
+    // Null where they are not kept.
+    Calls* calls() const { return calls_.get(); }
     // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
     // stop.
     void listen(RetirementListener& listener);
@@ -302,6 +295,7 @@ class Core final : public Totals, private TranslationListener {
     void keep_blocks(size_t most) { most_blocks_ = most; }
 
   private:
+    template <bool FOLLOWS_CALLS>
     static void on_block(uc_engine*, uint64_t address, uint32_t size, void* core);
     static void on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* log);
     static void on_known_block(uc_engine*, uint64_t address, uint32_t size, void* log);
@@ -312,6 +306,7 @@ class Core final : public Totals, private TranslationListener {
     // Blocks
     // Out of line, so that the common path of `on_block` saves no registers.
     [[gnu::noinline]] void consider(uint64_t address, uint32_t size);
+    [[gnu::noinline]] void consider_departed(uint64_t address, uint32_t size);
     [[gnu::noinline]] void note_run(Block* block);
     // What it costs has been taken.
     void begin_run(Block& block) {
@@ -362,28 +357,13 @@ class Core final : public Totals, private TranslationListener {
     // Calls
     // The block that was entered last has come to its end, and execution goes on at `next`.
     void follow_calls(uint64_t next, uint32_t size) {
-        const Transfer transfer = calls_->expects_jump() ? expected_transfer() : previous_->transfer;
-        if (transfer == Transfer::NONE) return;
-        if (transfer == Transfer::CALL && calls_->call(previous_->end, stack_pointer())) return;
-        if (transfer == Transfer::RETURN && calls_->returns(next, stack_pointer())) return;
-        land(transfer, next, size);
+        if (calls_->expects_jump() || !calls_->follow(*previous_, next)) land(next, size);
     }
-    Transfer expected_transfer();
-    Transfer expected_behind(Transfer transfer, const Op& op);
+    [[gnu::noinline]] void land(uint64_t next, uint32_t size);
     bool counts_following(uint64_t address, uint32_t size);
     // The next block is to be looked at, whether or not it fits into the budget.
-    void hold(const Block& block, uint64_t& budget, uint64_t& held) const {
-        if (block.transfer != Transfer::NONE || calls_->expects_jump()) held = std::exchange(budget, 0);
-    }
+    static void hold(uint64_t& budget, uint64_t& held) { held = std::exchange(budget, 0); }
     static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
-    [[gnu::noinline]] void land(Transfer by, uint64_t next, uint32_t size);
-    void arrive(Transfer by, uint64_t end, uint64_t next, uint32_t size);
-    void follow_step(const Op& op, uint64_t pc, uint64_t next);
-    bool reads_call_before(uint64_t address) const;
-    void note_transfer(Block& block) const;
-    Transfer transfer_of(const Op& op, std::span<const uint8_t> code) const;
-    uint64_t stack_pointer() const { return calls_at_.sp ? *calls_at_.sp : read_stack_pointer(); }
-    uint64_t read_stack_pointer() const;
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
     void retire_log(size_t blocks);
     void begin_observation();
@@ -617,13 +597,9 @@ class Core final : public Totals, private TranslationListener {
         uint64_t cycles;  // in user mode
     } uncounted_from_{};  // what the models had counted when the detailed gear was left
     bool lost_addresses_ = false;
-    std::shared_ptr<CallStack> calls_;  // null where nobody wants it
-    struct {
-        const uint64_t* sp = nullptr;  // where the engine keeps it; null: it is asked
-        std::optional<RegisterFile> file;
-    } calls_at_;
-    ProbeMask armed_events_ = 0;   // the probes of armed counters, but for those of retirement and models
-    ProbeMask costed_probes_ = 0;  // what blocks' costs were made for: those, or what was armed before there was none
+    std::unique_ptr<Calls> calls_;  // null where nobody wants it
+    ProbeMask armed_events_ = 0;    // the probes of armed counters, but for those of retirement and models
+    ProbeMask costed_probes_ = 0;   // what blocks' costs were made for: those, or what was armed before there was none
     std::vector<std::unique_ptr<CounterBank>> banks_;
     std::unique_ptr<Ledger> ledger_;  // without the blocks' runs since the last fold; null where nobody wants it
 

@@ -28,7 +28,7 @@ void RegisterState::save(const Core& core) {
     passed_access_ = core.passed_access();
     nmi_ = core.waiting_nmi();
     shadowed_ = core.is_shadowed();
-    calls_ = core.calls();
+    if (const Calls* calls = core.calls()) calls_ = calls->stack();
     perfemu::check(uc_context_save(core.engine(), context_), "uc_context_save");
     if (arch_ != UC_ARCH_ARM64) return;
     open_ = monitor_open(context_);
@@ -41,7 +41,7 @@ void RegisterState::restore(Core& core) const {
     core.pass_breakpoint(passed_breakpoint_);
     core.pass_access(passed_access_);
     core.set_waiting(nmi_, shadowed_);
-    core.set_calls(calls_);
+    if (Calls* calls = core.calls(); calls && calls_) calls->set_stack(calls_);
 }
 
 bool exclusive_open(const Core& core) {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/block.hpp"
-#include "ops/timed_op.hpp"
+#include "ops/branch_kind.hpp"
 
 namespace perfemu {
 
@@ -40,16 +40,6 @@ class RetirementListener {
     virtual void branch(const RetiredBranch&) {}
     virtual void selected(const RetiredOp&) {}
 };
-
-// Of a branch, by what it fires; NONE of others, and of what enters the kernel.
-constexpr BranchKind branch_kind(ProbeMask probes) {
-    if (probes & bit(Probe::BR_RETURN)) return BranchKind::RETURN;
-    if (probes & bit(Probe::BR_COND)) return BranchKind::CONDITIONAL;
-    const bool call = probes & bit(Probe::BR_CALL);
-    if (probes & bit(Probe::BR_INDIRECT)) return call ? BranchKind::INDIRECT_CALL : BranchKind::INDIRECT;
-    if (probes & bit(Probe::BR_IMMED)) return call ? BranchKind::CALL : BranchKind::DIRECT;
-    return BranchKind::NONE;
-}
 
 // Where the data of a load or store came from, at the farthest.
 enum class MemoryLevel : uint8_t { NONE, L1, L2, LAST, OTHER_CORE, MEMORY };

@@ -158,7 +158,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
     retired_++;
     add_at(pc, op.probes);
     if (op.conditional && next_pc != pc + op.length) add_at(pc, mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN));
-    if (calls_) follow_step(op, pc, next_pc);
+    if (calls_) calls_->follow_step(op, pc, next_pc);
     last_retired_pc_ = pc;
     if (!model_ && !selections_.empty()) observe(op, pc, next_pc);
     if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, cycles());

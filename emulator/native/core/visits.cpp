@@ -99,7 +99,7 @@ void Core::log(Block& block, uint64_t* found_end) {
     if (!path_listeners_.empty()) [[unlikely]]
         logged_.push_back(&block);
     begin_run(block);
-    if (calls_) hold(block, log.room, log.held);
+    if (calls_ && (block.transfer != Transfer::NONE || calls_->expects_jump())) hold(log.room, log.held);
 }
 
 void Core::open_log(uint64_t most_instructions) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "aarch64/call_rules.hpp"
 #include "aarch64/memory_operand.hpp"
 #include "aarch64/op.hpp"
 #include "aarch64/system_register.hpp"
@@ -70,6 +71,7 @@ class Aarch64 final : public Isa {
     }
     int pc() const override { return UC_ARM64_REG_PC; }
     int frame_pointer() const override { return UC_ARM64_REG_X29; }
+    const perfemu::CallRules& call_rules() const override { return call_rules_; }
     std::span<const int, 7> syscall_registers() const override {
         return std::span<const int, 7>(reinterpret_cast<const int*>(SYSCALL_REGISTERS.data()), 7);
     }
@@ -175,6 +177,7 @@ class Aarch64 final : public Isa {
   private:
     bool has_later_model() const { return features_ != aarch64::bit(Feature::NONE); }
 
+    aarch64::CallRules call_rules_;
     Features features_;
     uint64_t masked_ = 0;  // PSTATE.D, while stepping has taken it away
 };

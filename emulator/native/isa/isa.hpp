@@ -15,6 +15,7 @@
 #include "engine/translation_guard.hpp"
 #include "memory/guest_page_tables.hpp"
 #include "ops/access.hpp"
+#include "ops/call_rules.hpp"
 #include "ops/op.hpp"
 
 namespace perfemu {
@@ -49,6 +50,7 @@ class Isa : public BlockRules {
     virtual std::span<const int> registers() const = 0;
     virtual int pc() const = 0;
     virtual int frame_pointer() const = 0;
+    virtual const CallRules& call_rules() const = 0;
     // Where the syscall number and its six arguments are.
     virtual std::span<const int, 7> syscall_registers() const = 0;
     virtual int first_vector() const = 0;

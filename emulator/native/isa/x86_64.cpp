@@ -11,6 +11,7 @@
 #include "instructions/faulting_address.hpp"
 #include "isa/isa.hpp"
 #include "memory/memory.hpp"
+#include "x86_64/call_rules.hpp"
 #include "x86_64/dataflow.hpp"
 #include "x86_64/op.hpp"
 #include "x86_64/row.hpp"
@@ -64,6 +65,7 @@ class X8664 final : public Isa {
     }
     int pc() const override { return UC_X86_REG_RIP; }
     int frame_pointer() const override { return UC_X86_REG_RBP; }
+    const perfemu::CallRules& call_rules() const override { return call_rules_; }
     std::span<const int, 7> syscall_registers() const override {
         return std::span<const int, 7>(reinterpret_cast<const int*>(SYSCALL_REGISTERS.data()), 7);
     }
@@ -137,8 +139,9 @@ class X8664 final : public Isa {
     Op op_at(std::span<const uint8_t> bytes, Level level) const;
 
     std::vector<std::unique_ptr<Processor>> processors_;  // of each guest's own kernel
-    Processor* processor_ = nullptr;                      // ... of the one that executes
-    uint64_t guest_steps_ = 0;                            // RFLAGS.TF, which it has set, while stepping is on
+    x86_64::CallRules call_rules_;
+    Processor* processor_ = nullptr;  // ... of the one that executes
+    uint64_t guest_steps_ = 0;        // RFLAGS.TF, which it has set, while stepping is on
 };
 
 // Where a guest's own kernel executes, system instructions trap for the processor's sake, and no other ones but those

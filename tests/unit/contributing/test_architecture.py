@@ -98,7 +98,8 @@ def test_the_native_half_calls_them_in_this_order(walk: Walk, tmp_path: Path) ->
         + walk.command(tmp_path / "perf.data"),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
-    stops = re.findall(r"^Temporary breakpoint [\d.]+, 0x\w+ in (?:\w+::)*(\w+::\w+)\(", done.stdout, re.MULTILINE)
+    stop = r"^Temporary breakpoint [\d.]+, 0x\w+ in (?:void )?(?:\w+::)*(\w+::\w+)(?:<\w+>)?\("  # of a template, too
+    stops = re.findall(stop, done.stdout, re.MULTILINE)
     assert stops == names, done.stdout
 
 

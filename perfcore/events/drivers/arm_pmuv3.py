@@ -201,8 +201,13 @@ class ArmPmuV3(HardwareDriver):
     # user space: attr.config1 bit 1 asks for it, mapping the event's page gets it
 
     def event_mapped(self, event: PerfEvent) -> None:
-        if event.attr.config1 & _CONFIG1_RDPMC and event.settings.user_access:
+        """Where the sysctl allows nobody, the page says all the same how the counter could be read; it has no index."""
+        if not event.attr.config1 & _CONFIG1_RDPMC:
+            return
+        if event.settings.user_access:
             super().event_mapped(event)
+        elif event.user_page is not None:
+            event.user_page.set_counter_access(self.width_bits(event))
 
     def update_user_access(self) -> None:
         """PMUSERENR_EL0 is the running task's, by `sched_task`."""

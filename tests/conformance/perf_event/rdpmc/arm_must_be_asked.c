@@ -17,6 +17,7 @@ BEHAVIOUR(arm_must_be_asked, PMU | A_MACHINE) {
     CHECK(page != MAP_FAILED);
     enable(event);
     EQUAL(page->index, 0);
+    EQUAL(page->cap_user_rdpmc, 1);  // that it could
     set_sysctl("perf_user_access", 1);
     event = open_event(attr);
     page = map(event, 0);

@@ -129,6 +129,10 @@ class MapFlag(IntFlag):
     INNER_MAP = 1 << 12
 
 
+OBJ_FLAGS = MapFlag.RDONLY | MapFlag.WRONLY  # of OBJ_GET
+PATH_FD = 1 << 14  # BPF_F_PATH_FD, of OBJ_PIN and OBJ_GET
+
+
 class Attr:
     """union bpf_attr as a command reads it: fields by name."""
 

@@ -6,9 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from emulator.linux.errors import E2BIG, EACCES, EINVAL, ENOSPC, ENOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, ENOTSUPP, EPERM, LinuxError
 from emulator.linux.fs.file import File
-from emulator.linux.fs.paths import PATH_MAX
 from perfcore.abi.bpf import LAYOUTS, Cmd, ProgType, packed
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.files import BtfFile, LinkFile, MapFile, file_flags, program_of
@@ -279,19 +278,3 @@ def prog_test_run(bpf: Bpf, request: Request) -> int:
         raise LinuxError(EINVAL, f"cpu {attr['cpu']}: a program is run on the CPU of the call, {cpu.number}")
     request.write_back(attr, "retval", bpf.run(program, context, cpu))
     return 0
-
-
-# ---- names: there is no file system of objects (bpffs)
-
-
-def obj_pin(bpf: Bpf, request: Request) -> int:
-    attr = request.fields(LAYOUTS[Cmd.OBJ_PIN])
-    request.task.files.get(attr["bpf_fd"])
-    request.task.mm.read_string(attr["pathname"], PATH_MAX)
-    raise LinuxError(EPERM, "objects are pinned in a bpf file system, and none is mounted")
-
-
-def obj_get(bpf: Bpf, request: Request) -> int:
-    attr = request.fields(LAYOUTS[Cmd.OBJ_GET])
-    path = request.task.mm.read_string(attr["pathname"], PATH_MAX)
-    raise LinuxError(EACCES, f"{path!r}: objects have names in a bpf file system, and none is mounted")

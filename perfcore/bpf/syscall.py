@@ -8,7 +8,7 @@ from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from perfcore.abi.bpf import Cmd
-from perfcore.bpf import link_commands, map_commands, object_commands
+from perfcore.bpf import link_commands, map_commands, object_commands, pin_commands
 from perfcore.bpf.loading import prog_load
 from perfcore.bpf.request import Request
 from perfcore.bpf.subsystem import Bpf, BpfKernel
@@ -30,8 +30,8 @@ _COMMANDS: Mapping[int, Callable[[Bpf, Request], int | Sleeping[int]]] = {
     Cmd.PROG_LOAD: prog_load,
     Cmd.PROG_TEST_RUN: object_commands.prog_test_run,
     Cmd.PROG_BIND_MAP: object_commands.prog_bind_map,
-    Cmd.OBJ_PIN: object_commands.obj_pin,
-    Cmd.OBJ_GET: object_commands.obj_get,
+    Cmd.OBJ_PIN: pin_commands.obj_pin,
+    Cmd.OBJ_GET: pin_commands.obj_get,
     Cmd.OBJ_GET_INFO_BY_FD: object_commands.obj_get_info_by_fd,
     Cmd.PROG_GET_NEXT_ID: object_commands.prog_get_next_id,
     Cmd.MAP_GET_NEXT_ID: object_commands.map_get_next_id,

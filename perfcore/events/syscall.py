@@ -96,7 +96,7 @@ def _register_probe_files(tree: FileTree, probes: LateProbes) -> None:
 
     for name in ("uprobe_events", "kprobe_events", "dynamic_events"):
         register(TRACEFS, name, written=True)
-    for name in ("uprobe_profile", "kprobe_profile", "README", "available_filter_functions"):
+    for name in ("uprobe_profile", "kprobe_profile", "README", "available_events", "available_filter_functions"):
         register(TRACEFS, name)
     register("/proc", "kallsyms")
 

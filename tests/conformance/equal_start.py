@@ -42,7 +42,7 @@ CACHES: tuple[Leaf, ...] = (  # leaf 4
 )
 # What a program sees of the host under qemu-user, and would see of our machine here.
 FILES = {
-    "proc/filesystems": b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tdevtmpfs\n\text4\n",
+    "proc/filesystems": b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tbpf\nnodev\tdevtmpfs\n\text4\n",
     "dev/urandom": bytes(range(1, 256)) * 16,
 }
 

@@ -20,7 +20,7 @@ from on_a_board import Board
 from perfemu.initramfs import program
 
 PROGRAMS = Path(__file__).with_name("perf_calls")
-NAMES = ("bpf_arithmetic", "bpf_maps", "bpf_verdicts", "bpf_events", "bpf_tracing")
+NAMES = ("bpf_arithmetic", "bpf_maps", "bpf_verdicts", "bpf_events", "bpf_tracing", "bpf_pins")
 DIFFERENCES = {  # of x86-64: which address is the kernel's, it knows without trying
     ("x86_64", "nothing to be read: 0"): "nothing to be read: -34",
 }

@@ -16,6 +16,7 @@ from emulator.linux.fs.notifications import IN_ATTRIB
 from emulator.linux.fs.openable_tree import OpenableTree
 from emulator.linux.fs.paths import Dentry, Found
 from emulator.linux.fs.permissions import WRITE, check_new_owner, check_owner, new_mode
+from emulator.linux.fs.pinned_objects import Kept, directory_of_pins
 from emulator.linux.fs.pipes import Fifo
 from emulator.linux.net.sockets import Socket, SocketFile
 
@@ -104,6 +105,14 @@ class FileTree(OpenableTree):
         node = SocketFile(self.superblock, permissions)
         self._add_special(found, node)
         node.socket = socket
+
+    def pin(self, start: Dentry, path: str, permissions: int, pinned: Kept) -> None:
+        """BPF_OBJ_PIN"""
+        found = self._new_name(start, path)
+        directory = directory_of_pins(found.directory, found.path)
+        directory.pin(found.name, permissions, pinned)
+        self._give(found)
+        self.events.created(found)
 
     def link(self, source: Dentry, start: Dentry, path: str) -> None:
         if isinstance(source.node, Directory):

@@ -273,9 +273,14 @@ class MemoryDirectory(MemoryNode, Directory):
     def link(self, name: str, node: Node) -> None:
         if not isinstance(node, MemoryNode):
             raise LinuxError(EXDEV, f"{name}: a hard link from memory to a file of another file system")
+        self._check_same(node, name)
         self._check_new(name)
         node.links += 1
         self.put(name, node)
+
+    def _check_same(self, other: MemoryNode, name: str) -> None:
+        if other.superblock.device != self.superblock.device:
+            raise LinuxError(EXDEV, f"{name}: that is another file system in memory")
 
     def remove(self, name: str) -> None:
         node = self._existing(name)
@@ -301,6 +306,7 @@ class MemoryDirectory(MemoryNode, Directory):
     def rename(self, name: str, target: Directory, target_name: str, *, exchange: bool) -> None:
         if not isinstance(target, MemoryDirectory):
             raise LinuxError(EXDEV, f"{name} is in memory and cannot be moved to another file system")
+        self._check_same(target, name)
         source = self._existing(name)
         replaced = target.lookup(target_name)
         if source is replaced:

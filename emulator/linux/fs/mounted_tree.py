@@ -49,6 +49,7 @@ from emulator.linux.fs.open_files import Contents
 from emulator.linux.fs.overlay import OverlayDirectory
 from emulator.linux.fs.paths import Dentry, Found, Paths
 from emulator.linux.fs.permissions import EXECUTE, WRITE, check, check_sticky, is_privileged
+from emulator.linux.fs.pinned_objects import pin_root
 from emulator.linux.fs.standard_streams import StandardStream
 from emulator.linux.fs.virtual_files import (
     BytesFile,
@@ -117,6 +118,7 @@ class MountedTree:
         traces = VirtualDirectory(trace_volume(self.superblock))
         self.sys.add("kernel/tracing", traces)
         self.sys.add("kernel/debug/tracing", traces)  # where debugfs has it, too
+        self.sys.add("fs/bpf", pin_root(self.superblock))
         self.dev = VirtualDirectory(dev_volume(self.superblock))
         devices.fill(self.dev, self.dev.volume, random)
         self.memory = replace(self.superblock, device=MEMORY_DEVICE, statistics=MEMORY_STATISTICS)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from emulator.linux.errors import LinuxError
 from emulator.linux.fs.nodes import (
+    BPF_DEVICE,
     CGROUP_DEVICE,
     DEV_DEVICE,
     HOST_DEVICE,
@@ -193,6 +194,7 @@ MOUNTS = (  # device, source, place, type, options
     (TRACE_DEVICE, "tracefs", "/sys/kernel/tracing", "tracefs", "rw,nosuid,nodev,noexec,relatime"),
     (DEV_DEVICE, "devtmpfs", "/dev", "devtmpfs", "rw,nosuid,relatime"),
     (MEMORY_DEVICE, "tmpfs", "/dev/shm", "tmpfs", "rw,nosuid,nodev"),
+    (BPF_DEVICE, "bpf", "/sys/fs/bpf", "bpf", "rw,nosuid,nodev,noexec,relatime,mode=700"),
 )
 FIRST_MOUNT = 20  # mount IDs count from here; the root's comes first
 MOUNT_NUMBERS = {place: number for number, (_, _, place, _, _) in enumerate(MOUNTS, FIRST_MOUNT)}

@@ -153,7 +153,9 @@ SYSTEM_TEXTS: dict[str, Callable[[Kernel], str]] = {
     "cgroups": cgroups,
     "cmdline": lambda kernel: "\n",
     "devices": lambda kernel: "Character devices:\n  1 mem\n  5 /dev/tty\n136 pts\n\nBlock devices:\n  8 sd\n",
-    "filesystems": lambda kernel: "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tdevtmpfs\n\text4\n",
+    "filesystems": lambda kernel: (
+        "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tbpf\nnodev\tdevtmpfs\n\text4\n"
+    ),
     "loadavg": loadavg,
     "meminfo": meminfo,
     "modules": lambda kernel: "",

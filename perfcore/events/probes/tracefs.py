@@ -8,6 +8,7 @@ from typing import Protocol
 
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
+from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import TracepointEvent
 from perfcore.events.probes.dynamic_events import ANY, AnyDefinition, DynamicEvents, Kind
 from perfcore.events.probes.kprobe_definition import KprobeDefinition, parse_kprobe
@@ -85,12 +86,18 @@ class ProbeFiles:
             "uprobe_profile": partial(self._profile, (TraceUprobe,)),
             "kprobe_profile": partial(self._profile, (TraceKprobe,)),
             "README": lambda: README,
+            "available_events": self._available,
             "available_filter_functions": events.functions.names,
             "kallsyms": events.functions.kallsyms,
         }
 
     def text(self, name: str) -> str:
         return self._texts[name]()
+
+    def _available(self) -> str:
+        named = [event.full_name for event in tracepoints_of(self._events.architecture.isa).values()]
+        named += [f"{group}:{name}" for group, events in self._events.groups().items() for name in events]
+        return _text(named)
 
     def _lines(self, kind: Kind) -> str:
         return _text(self._events.lines(kind))

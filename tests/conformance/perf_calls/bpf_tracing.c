@@ -391,6 +391,58 @@ static void programs(int of_context) {
     printf("without links: run %ld, before it %ld, after it %ld\n", taken(COUNT), taken(INNER), taken(RESULT));
 }
 
+// As perf stat --bpf-counters: a leader reads the CPU's counter at each switch, who follows it adds what a task had
+static void counters_of_a_task(void) {
+    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr, .disabled = 1, .exclude_kernel = 1};
+    attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+    int events = new_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0), zero = 0, go[2];
+    int before = new_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0), since = new_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 1, 0);
+    pipe(go);
+    int child = fork();
+    if (!child) {
+        char byte;
+        read(go[0], &byte, 1);
+        for (int i = 0; i < 20; i++) {
+            for (volatile int turn = 0; turn < 10000 * i; turn++) continue;
+            usleep(1000);
+        }
+        _exit(0);
+    }
+    int of_cpu = syscall(__NR_perf_event_open, &attr, -1, 0, -1, 0);
+    int of_task = syscall(__NR_perf_event_open, &attr, child, -1, -1, 0);
+    element(BPF_MAP_UPDATE_ELEM, events, &zero, &of_cpu, 0);
+    int leader = load_with_types(own_types(0), PROGRAM(
+        MAP(1, events), WIDE(2, -1, 0), MOVX(3, 10), ALU(BPF_ADD, 3, -24), MOV(4, 24),
+        CALL(BPF_FUNC_perf_event_read_value), LOAD(BPF_DW, 6, 10, -24), STORE(BPF_W, 10, -28, 0),
+        MOVX(2, 10), ALU(BPF_ADD, 2, -28), MAP(1, before), CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JEQ, 0, 0, 11),
+        LOAD(BPF_DW, 7, 0, 0), STOREX(BPF_DW, 0, 6, 0), ALUX(BPF_SUB, 6, 7),
+        MOVX(2, 10), ALU(BPF_ADD, 2, -28), MAP(1, since), CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JEQ, 0, 0, 2),
+        STOREX(BPF_DW, 0, 6, 0), MOV(8, 0), RETURN(0)));
+    int follower = load_at(BPF_TRACE_FEXIT, 4, leader, PROGRAM(
+        CALL(BPF_FUNC_get_current_pid_tgid), ALU(BPF_RSH, 0, 32), JUMP(BPF_JEQ, 0, child, 2), RETURN(0),
+        STORE(BPF_W, 10, -28, 0), MOVX(2, 10), ALU(BPF_ADD, 2, -28), MAP(1, since),
+        CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JNE, 0, 0, 2), RETURN(0), LOAD(BPF_DW, 6, 0, 0), ADD_R6(RESULT),
+        RETURN(0)));
+    union bpf_attr at = {0};
+    at.raw_tracepoint.name = (uintptr_t) "sched_switch";
+    at.raw_tracepoint.prog_fd = leader;
+    say("the leader", bpf(BPF_RAW_TRACEPOINT_OPEN, &at));
+    say("who follows", attach(follower, 0));
+    ioctl(of_cpu, PERF_EVENT_IOC_ENABLE, 0);
+    ioctl(of_task, PERF_EVENT_IOC_ENABLE, 0);
+    unsigned result;
+    say("the first reading", run(leader, 0, 0, &result));
+    taken(RESULT);
+    write(go[1], "", 1);
+    waitpid(child, 0, 0);
+    long wanted = -1;
+    read(of_task, &wanted, sizeof wanted);
+    long counted = taken(RESULT);
+    if (getenv("LOG")) fprintf(stderr, "%ld %ld\n", counted, wanted);
+    printf("they count the task's instructions: %d, as many as its own event: %d\n", wanted > 2 * 10000 * 190,
+           counted == wanted);
+}
+
 int main(void) {
     setvbuf(stdout, 0, _IONBF, 0);
     counters = new_map(BPF_MAP_TYPE_ARRAY, 4, 8, COUNTERS, 0);
@@ -403,4 +455,5 @@ int main(void) {
     tracepoints();
     programs(1);
     programs(0);
+    counters_of_a_task();
 }

@@ -42,7 +42,10 @@ CACHES: tuple[Leaf, ...] = (  # leaf 4
 )
 # What a program sees of the host under qemu-user, and would see of our machine here.
 FILES = {
-    "proc/filesystems": b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tcgroup2\nnodev\tbpf\nnodev\tdevtmpfs\n\text4\n",
+    "proc/filesystems": b"".join(
+        b"nodev\t%s\n" % name for name in (b"sysfs", b"tmpfs", b"proc", b"cgroup2", b"bpf", b"devtmpfs")
+    )
+    + b"\text4\n",
     "dev/urandom": bytes(range(1, 256)) * 16,
 }
 

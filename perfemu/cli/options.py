@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from perfemu.cli.perf_options import PERF_OPTIONS
+from perfemu.cli.perf_options import NEWER_OPTIONS, PERF_OPTIONS
 from perfemu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def add_refused_options(parser: argparse.ArgumentParser, meanings: Mapping[str, 
 
 def refuse_what_only_perf_has(parser: argparse.ArgumentParser, command: str) -> None:
     """The options of perf's that `parser` does not have by now: not even as abbreviations of others."""
-    for names in PERF_OPTIONS.get(command, ()):
+    for names in (*PERF_OPTIONS.get(command, ()), *NEWER_OPTIONS.get(command, ())):
         left = [name for name in names.split(", ") if name not in parser._option_string_actions]
         if left:
             add_refused_options(parser, {", ".join(left): "an option of perf's"})

@@ -11,7 +11,6 @@ PERF_OPTIONS = {
         "--no-csv-summary", "--no-merge", "--per-core", "--per-die", "--per-node", "--per-socket", "--per-thread",
         "--percore-show-thread", "--post", "--pre", "--quiet", "--scale", "--smi-cost", "--summary", "--table",
         "--td-level", "--timeout", "--topdown",
-        "--metric-no-threshold", "--per-cache", "--per-cluster", "--record-tpebs",
     ),
     "record": (
         "-a, --all-cpus", "-b, --branch-any", "-B, --no-buildid", "-c, --count", "-C, --cpu", "-d, --data",
@@ -27,7 +26,7 @@ PERF_OPTIONS = {
         "--phys-data", "--proc-map-timeout", "--running-time", "--sample-cpu", "--sample-identifier", "--strict-freq",
         "--switch-events", "--switch-max-files", "--switch-output", "--switch-output-event", "--synth",
         "--tail-synthesize", "--threads", "--timestamp-boundary", "--timestamp-filename", "--transaction",
-        "--user-callchains", "--user-regs", "--vmlinux", "--setup-filter",
+        "--user-callchains", "--user-regs", "--vmlinux",
     ),
     "report": (
         "-b, --branch-stack", "-c, --comms", "-C, --cpu", "-d, --dsos", "-D, --dump-raw-trace", "-F, --fields",
@@ -42,7 +41,7 @@ PERF_OPTIONS = {
         "--samples", "--show-cpu-utilization", "--show-on-off-events", "--show-ref-call-graph", "--show-total-period",
         "--skip-empty", "--socket-filter", "--source", "--stats", "--stdio", "--stdio-color", "--stitch-lbr",
         "--switch-off", "--switch-on", "--symbol-filter", "--symfs", "--tasks", "--tid", "--time", "--time-quantum",
-        "--total-cycles", "--tui", "-H, --hierarchy", "--addr2line",
+        "--total-cycles", "--tui",
     ),
     "script": (
         "-a, --all-cpus", "-c, --comms", "-C, --cpu", "-d, --debug-mode", "-D, --dump-raw-trace", "-F, --fields",
@@ -55,7 +54,7 @@ PERF_OPTIONS = {
         "--per-event-dump", "--pid", "--reltime", "--show-bpf-events", "--show-cgroup-events", "--show-kernel-path",
         "--show-lost-events", "--show-mmap-events", "--show-namespace-events", "--show-on-off-events",
         "--show-round-events", "--show-switch-events", "--show-task-events", "--show-text-poke-events", "--stitch-lbr",
-        "--stop-bt", "--switch-off", "--switch-on", "--symfs", "--tid", "--time", "--xed", "--addr2line",
+        "--stop-bt", "--switch-off", "--switch-on", "--symfs", "--tid", "--time", "--xed",
     ),
     "annotate": (
         "-C, --cpu", "-d, --dsos", "-D, --dump-raw-trace", "-f, --force", "-i, --input", "-k, --vmlinux",
@@ -63,7 +62,7 @@ PERF_OPTIONS = {
         "-q, --quiet", "-s, --symbol", "-v, --verbose", "--asm-raw", "--demangle", "--demangle-kernel", "--group",
         "--ignore-vmlinux", "--itrace", "--objdump", "--percent-limit", "--percent-type", "--prefix",
         "--prefix-strip", "--show-total-period", "--skip-missing", "--source", "--stdio", "--stdio-color", "--stdio2",
-        "--symfs", "--tui", "--addr2line", "--data-type", "--insn-stat", "--skip-empty", "--type-stat",
+        "--symfs", "--tui",
     ),
     "trace": (
         "-a, --all-cpus", "-C, --cpu", "-D, --delay", "-e, --event", "-f, --force", "-F, --pf", "-G, --cgroup",
@@ -72,11 +71,10 @@ PERF_OPTIONS = {
         "--errno-summary", "--expr", "--failure", "--filter", "--filter-pids", "--kernel-syscall-graph",
         "--libtraceevent_print", "--map-dump", "--max-events", "--max-stack", "--min-stack", "--no-inherit",
         "--print-sample", "--proc-map-timeout", "--sched", "--show-on-off-events", "--sort-events", "--switch-off",
-        "--switch-on", "--syscalls", "--tool_stats", "--force-btf",
+        "--switch-on", "--syscalls", "--tool_stats",
     ),
     "list": (
-        "-d, --desc", "-v, --long-desc", "--cputype", "--debug", "--deprecated", "--details", "-j, --json",
-        "-o, --output", "--unit",
+        "-d, --desc", "-v, --long-desc", "--cputype", "--debug", "--deprecated", "--details",
     ),
     "diff": (
         "-b, --baseline-only", "-C, --comms", "-c, --compute", "-d, --dsos", "-D, --dump-raw-trace", "-F, --formula",
@@ -85,3 +83,13 @@ PERF_OPTIONS = {
         "--stream", "--symfs", "--tid", "--time",
     ),
 }  # fmt: skip
+
+NEWER_OPTIONS = {  # of perf 6.12
+    "stat": ("--metric-no-threshold", "--per-cache", "--per-cluster", "--record-tpebs"),
+    "record": ("--setup-filter",),
+    "report": ("-H, --hierarchy", "--addr2line"),
+    "script": ("--addr2line",),
+    "annotate": ("--addr2line", "--data-type", "--insn-stat", "--skip-empty", "--type-stat"),
+    "trace": ("--force-btf",),
+    "list": ("-j, --json", "-o, --output", "--unit"),
+}

@@ -13,7 +13,8 @@ import require
 from guests import DIRECTORY
 from perfemu.cli.main import main
 from perfemu.cli.options import CommandParser
-from perfemu.cli.perf_options import PERF_OPTIONS
+from perfemu.cli.perf_options import NEWER_OPTIONS, PERF_OPTIONS
+from real_perf import trixies_perf
 
 GOOD = str(DIRECTORY / "loop_1k" / "x86_64.elf")
 
@@ -29,6 +30,17 @@ def test_perf_has_no_other(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", PERF_OPTIONS)
+def test_nor_has_a_newer_one(command: str) -> None:
+    """perf 6.12, which has also dropped some."""
+    words = [*map(str, trixies_perf(platform.machine())), command, "-h"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    rows = re.findall(r"^ +((?:-\w|--[\w-]+)(?:, --[\w-]+)?)", done.stdout + done.stderr, re.MULTILINE)
+    assert len(rows) > 5
+    known = {name for row in (*PERF_OPTIONS[command], *NEWER_OPTIONS.get(command, ())) for name in row.split(", ")}
+    assert {name for row in rows for name in row.split(", ")} <= known
+
+
+@pytest.mark.parametrize("command", PERF_OPTIONS)
 def test_all_are_known(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the parser, each under its whole name."""
     known: set[str] = set()
@@ -40,13 +52,17 @@ def test_all_are_known(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CommandParser, "parse_args", parse)
     with pytest.raises(SystemExit):
         main([command])
-    assert {name for row in PERF_OPTIONS[command] for name in row.split(", ")} <= known
+    rows = (*PERF_OPTIONS[command], *NEWER_OPTIONS.get(command, ()))
+    assert {name for row in rows for name in row.split(", ")} <= known
 
 
 def test_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     for options, said in (
-        (["stat", "--smi-cost", GOOD], "stat --smi-cost (an option of perf's) is not modelled yet"),
-        (["stat", "--per-core", GOOD], "stat --per-core (counts per core) is not modelled yet"),
+        (
+            ["stat", "--smi-cost", GOOD],
+            "stat --smi-cost (system management interrupts: none is modelled) is not modelled yet",
+        ),
+        (["stat", "--per-node", GOOD], "stat --per-node (counts per NUMA node: there is none) is not modelled yet"),
         (["record", "--affinity=node", GOOD], "record --affinity: where perf reads its buffers; nothing here depends"),
         (["report", "--no-demangle"], "report --no-demangle is not modelled yet"),
         (["report", "--tas"], "report --tasks (an option of perf's) is not modelled yet"),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from perfcore.abi.tracepoints import COMM_BYTES, LOCATION, Field, TracepointEvent
+from perfcore.abi.tracepoints import COMM_BYTES, LOCATION, TO_THE_END, Field, TracepointEvent
 
 
 def _comm(name: str) -> Field:
@@ -30,6 +30,14 @@ def _switch_prints() -> str:
     return ", ".join((text, *values, "REC->next_comm", "REC->next_pid", "REC->next_prio"))
 
 
+# What tracers write (kernel/trace/trace_entries.h): its layout is told as an event's is, but nobody can open it.
+PRINT = TracepointEvent(
+    5,
+    "ftrace",
+    "print",
+    (Field("unsigned long", "ip"), Field("char", "buf", TO_THE_END)),
+    '"%ps: %s", (void *)REC->ip, REC->buf',
+)
 SYS_ENTER = TracepointEvent(
     349,
     "raw_syscalls",

@@ -16,6 +16,7 @@ Value = int | str | bytes | tuple[int | bytes, ...]
 """Of a field: a number, a string, one as it stands in memory with its NUL (or empty: there was none), or an array."""
 
 COMM_BYTES = 16  # TASK_COMM_LEN
+TO_THE_END = -1  # the length of an array that takes the rest of the record
 LOCATION = "__data_loc char[]"  # a string behind the fixed part: its offset, and above 16 bits its length with the NUL
 
 
@@ -57,17 +58,18 @@ class Field:
 
     type: str  # a key of _TYPES
     name: str
-    length: int = 0  # of an array; 0: it is none
+    length: int = 0  # of an array, or TO_THE_END; 0: it is none
     c_type: str = ""  # its type in C, where it lies there as another
 
     @property
     def size(self) -> int:
-        return _TYPES[self.type].size * (self.length or 1)
+        return 0 if self.length == TO_THE_END else _TYPES[self.type].size * (self.length or 1)
 
     @property
     def declared(self) -> str:
         """In C."""
-        return f"{self.c_type or self.type} {self.name}" + (f"[{self.length}]" if self.length else "")
+        length = "" if self.length == TO_THE_END else self.length
+        return f"{self.c_type or self.type} {self.name}" + (f"[{length}]" if self.length else "")
 
     @property
     def signed(self) -> bool:

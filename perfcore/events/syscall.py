@@ -25,7 +25,7 @@ from perfcore.events.late_probes import LateProbes
 from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
-from perfcore.events.sysfs import FTRACE_EVENTS, TRACE_EVENTS, TRACEFS, Text, sysfs_files, trace_event_files
+from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, Text, sysfs_files, trace_event_files
 from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
@@ -42,7 +42,6 @@ class FileTree(Protocol):
         clear: Callable[[], None] | None = None,
     ) -> None: ...
     def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
-    def register_directory(self, path: str) -> None: ...
     def unregister(self, path: str) -> None: ...
 
 
@@ -69,7 +68,6 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     kernel.syscalls.install(_with_perf_events(prctl, perf_events))
     isa = kernel.architecture.isa
     kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
-    kernel.file_tree.register_directory(FTRACE_EVENTS)
     for driver in perf_events.pmus:
         if isinstance(driver, TracepointDriver) and driver.probes is not None:
             _register_probe_files(kernel.file_tree, driver.probes)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from perfcore.abi.constants import PerfType
+from perfcore.abi.kernel_tracepoints import PRINT
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
@@ -18,7 +19,6 @@ from perfcore.events.pmu_driver import PmuDriver
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"
 TRACE_EVENTS = f"{TRACEFS}/events"
-FTRACE_EVENTS = f"{TRACE_EVENTS}/ftrace"  # of tracers themselves: there are none, but perf looks here
 
 Text = str | Callable[[], str | bytes]
 
@@ -40,10 +40,10 @@ def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
 
 
 def trace_event_files(isa: str) -> Iterator[tuple[str, Text]]:
-    """(path, text) of every file below `TRACE_EVENTS`: two for each tracepoint."""
+    """(path, text) of every file below `TRACE_EVENTS`: two for each tracepoint, and for what a tracer would write."""
     yield "header_page", HEADER_PAGE
     yield "header_event", HEADER_EVENT
-    for event in tracepoints_of(isa).values():
+    for event in (PRINT, *tracepoints_of(isa).values()):
         directory = f"{event.system}/{event.name}"
         yield f"{directory}/id", f"{event.id}\n"
         yield f"{directory}/format", partial(_format, event)

@@ -240,3 +240,13 @@ def test_its_commands_about_the_scheduler_find_what_they_record(debian: Debian, 
     assert latency.count("\n  sh:") == 1
     assert history.count(" ls[") == 2
     assert "<idle>" in history
+
+
+def test_it_traces_the_scheduler_which_wakes_it(debian: Debian, tmp_path: Path) -> None:
+    """Each occurrence wakes perf, which waits for them; that is none itself."""
+    debian.perfemu(
+        "run", "--", "perf", "trace", "--no-syscalls", "-o", "traced", "-e", "sched:*", "timeout", "9", "true"
+    )
+    lines = (tmp_path / "traced").read_text().splitlines()
+    assert sum(" sched:sched_process_exec(" in line for line in lines) == 2
+    assert any(" sched:sched_switch(" in line for line in lines)

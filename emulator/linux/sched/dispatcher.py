@@ -238,12 +238,13 @@ class Dispatcher:
 
     def wake(self, task: Task, reason: Wake) -> bool:
         """Whether it slept until now. The first reason counts."""
-        if task.sleep is None:
+        sleep = task.sleep
+        if sleep is None:
             return False
-        self._tracepoints.sched_waking.fire(task, task.cpu)
-        slept = self._tracepoints.sched_stat_sleep if task.sleep.interruptible else self._tracepoints.sched_stat_blocked
-        self._end_sleep(task)
+        self._end_sleep(task)  # before anybody is told: who waits for that news may be this very task
         task.woken_by = reason
+        self._tracepoints.sched_waking.fire(task, task.cpu)
+        slept = self._tracepoints.sched_stat_sleep if sleep.interruptible else self._tracepoints.sched_stat_blocked
         if task.process.stopped and task.tracee is None:
             task.state = TaskState.STOPPED
             return True

@@ -53,6 +53,7 @@ class TracepointDriver(CountedAsTold):
         self._heard: set[int] = set()  # of what happens often
         self._programs: dict[int, ProgramArray] = {}
         self._filters: WeakKeyDictionary[PerfEvent, Filter] = WeakKeyDictionary()
+        self._telling = False
         for number, source in SOURCES.items():
             if not source.often:
                 source.tracepoint(kernel.tracepoints).subscribe(self._listener(number))
@@ -128,11 +129,22 @@ class TracepointDriver(CountedAsTold):
         return source_of_syscall(number) if probe is None else source_of_probe(probe)
 
     def _make_listener(self, number: int, source: Source) -> Callable[..., None]:
+        """What events do with an occurrence, such as waking who reads them, is none itself: perf_pending_irq() has the
+        recursion context of interrupts (perf_swevent_get_recursion_context).
+        """
+
         def listen(*told: object) -> None:
             events, programs = self._active.get(number), self._programs.get(number)
             cpu = source.which_cpu(self._kernel, *told) if events or programs else None
-            if cpu is None:
+            if cpu is None or self._telling:
                 return
+            self._telling = True
+            try:
+                tell(cpu, events or [], programs, told)
+            finally:
+                self._telling = False
+
+        def tell(cpu: Cpu, events: list[PerfEvent], programs: ProgramArray | None, told: tuple[Any, ...]) -> None:
             occurrence = None
             if programs and not self._programs_want(programs, number, source, cpu, told):
                 return

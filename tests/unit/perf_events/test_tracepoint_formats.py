@@ -10,7 +10,7 @@ import pytest
 
 from emulator.linux.syscalls.table import load
 from guests import ISAS
-from perfcore.abi.kernel_tracepoints import SCHED_PROCESS_EXEC, SCHED_SWITCH, SYS_ENTER
+from perfcore.abi.kernel_tracepoints import PRINT, SCHED_PROCESS_EXEC, SCHED_SWITCH, SYS_ENTER
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import TracepointEvent
 
@@ -45,6 +45,15 @@ def test_times_of_the_scheduler_are_told_as_linux_tells_them() -> None:
     assert list(places(runtime))[4:] == ["comm", "pid", "runtime"]
     assert runtime.text.endswith(
         'print fmt: "comm=%s pid=%d runtime=%Lu [ns]", REC->comm, REC->pid, (unsigned long long)REC->runtime\n'
+    )
+
+
+def test_what_tracers_write_is_described() -> None:
+    """As Debian's 6.12 for arm64 describes it; perf 6.1 takes an empty ftrace/ for an error (-e '*:*')."""
+    assert PRINT.text.endswith(
+        "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+        "\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n"
+        '\nprint fmt: "%ps: %s", (void *)REC->ip, REC->buf\n'
     )
 
 

@@ -1,5 +1,6 @@
-"""`perf test` of Debian's unmodified perf 6.1 and 6.12 on the modelled Linux: all cases pass but those that are listed in
-perf_test.toml. They are the ones that perf has built in: its shell scripts want compilers, symbols and modules.
+"""`perf test` of Debian's unmodified perf 6.1 and 6.12 on the modelled Linux: all cases pass but those in perf_test.toml.
+
+Of those that perf has built in: its shell scripts want compilers, symbols and modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`perf test` of Debian's unmodified perf 6.1 and 6.12 on the modelled Linux: all cases pass but those in perf_test.toml.
+"""`perf test` of Debian's unmodified perf 6.1 and 6.12 on the modelled Linux: what does not pass is in perf_test.toml.
 
 Of those that perf has built in: its shell scripts want compilers, symbols and modules.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.arch.processor import CacheDescription
-from emulator.linux.fs.virtual_files import VirtualDirectory
+from emulator.linux.fs.virtual_files import TextLink, VirtualDirectory
 from emulator.linux.proc.process_texts import allowed_list, cpu_list
 from emulator.linux.proc.procfs import Kernel, free_bytes
 
@@ -127,6 +127,8 @@ def install(kernel: Kernel) -> None:
     for cpu in kernel.cpus:
         for path, text in rows.items():
             _add(root, f"devices/system/cpu/cpu{cpu.number}/{path}", text, kernel, cpu.number)
+        _link(root, f"devices/system/node/node0/cpu{cpu.number}", f"../../cpu/cpu{cpu.number}")
+        _link(root, f"devices/system/cpu/cpu{cpu.number}/node0", "../../node/node0")
         for index, cache in enumerate(kernel.processor.caches):
             for name, text in _cache_rows(cache).items():
                 path = f"devices/system/cpu/cpu{cpu.number}/cache/index{index}/{name}"
@@ -135,3 +137,7 @@ def install(kernel: Kernel) -> None:
 
 def _add(root: VirtualDirectory, path: str, text: Text, kernel: Kernel, number: int) -> None:
     root.add_text(path, lambda: text(kernel, number) + "\n")
+
+
+def _link(root: VirtualDirectory, path: str, target: str) -> None:
+    root.add(path, TextLink(root.volume, lambda: target))

@@ -97,7 +97,7 @@ class VirtualNode(Node):
 
 
 class TextFile(VirtualNode, Regular):
-    """A file whose text is made when it is opened. `store` takes what is written, `clear` an open that truncates.
+    """A file whose text is made when it is read. `store` takes what is written, `clear` an open that truncates.
 
     The guest is root and may open it for writing even if nothing can be written: then the write fails, as in Linux.
     """
@@ -120,8 +120,11 @@ class TextFile(VirtualNode, Regular):
     def open(self, *, write: bool, truncate: bool) -> Body:
         if truncate and self.clear is not None:
             self.clear()
+        return TextBody(self)
+
+    def made(self) -> bytes:
         text = self.text()
-        return TextBody(self, text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+        return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
 
 
 class BytesFile(TextFile):
@@ -138,17 +141,25 @@ class BytesFile(TextFile):
 
 
 class TextBody(BodyOfNode):
-    """The text as it was at the open."""
+    """An open seq_file: a read at the beginning makes the text anew, and so does one that does not follow another.
 
-    __slots__ = ("_data",)
+    Linux, seq_read_iter and traverse. So who keeps /proc/stat open finds what it is now.
+    """
+
+    __slots__ = ("_data", "_next")
     _node: TextFile
 
-    def __init__(self, node: TextFile, data: bytes) -> None:
+    def __init__(self, node: TextFile) -> None:
         super().__init__(node)
-        self._data = data
+        self._data = b""
+        self._next = 0
 
     def read_at(self, offset: int, size: int) -> bytes:
-        return self._data[offset : offset + size]
+        if offset == 0 or offset != self._next:
+            self._data = self._node.made()
+        data = self._data[offset : offset + size]
+        self._next = offset + len(data)
+        return data
 
     def write_at(self, offset: int, data: bytes) -> int:
         if self._node.store is None:
@@ -157,7 +168,8 @@ class TextBody(BodyOfNode):
         return len(data)
 
     def size(self) -> int:
-        return len(self._data)
+        """Of the text that a read would find, anew or where the one before it ended."""
+        return max(len(self._data), len(self._node.made()))
 
     def truncate(self, size: int) -> None:
         """ftruncate(2) of a file of /proc does nothing."""

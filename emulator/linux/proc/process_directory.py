@@ -7,7 +7,7 @@ import stat as file_mode
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from emulator.linux.errors import ENOENT, LinuxError
+from emulator.linux.errors import ENOENT, ESRCH, LinuxError
 from emulator.linux.fs.attributes import Attributes, DirectoryEntry
 from emulator.linux.fs.nodes import Node
 from emulator.linux.fs.open_files import NodeFile
@@ -19,6 +19,10 @@ from emulator.linux.proc.process_texts import PROCESS_LINKS, PROCESS_TEXTS
 from emulator.linux.process.task import Process, Task
 
 T = TypeVar("T")
+
+# Files of /proc/PID that hold what they are about as long as they are open; those of memory can be empty, though.
+HELD = ("auxv", "environ", "mountinfo", "mounts", "setgroups", "uid_map", "gid_map")
+OF_MEMORY = ("cmdline", "coredump_filter", "environ", "maps", "smaps")
 
 
 class DescriptorLink(MagicLink):
@@ -127,14 +131,14 @@ def _process_directory(volume: Volume, task: Task, *, with_tasks: bool) -> Virtu
     """/proc/PID, and without its threads /proc/PID/task/TID."""
     directory = ProcessDirectory(volume, task.process) if with_tasks else VirtualDirectory(volume)
     for name, text in PROCESS_TEXTS.items():
-        directory.add_text(name, _bound(text, task))
+        directory.add_text(name, _of_living(name, text, task))
     for name, target in PROCESS_LINKS.items():
         directory.add(name, TextLink(volume, _bound(target, task)))
 
     def store_comm(data: bytes) -> None:
         task.kernel.rename(task, os.fsdecode(data.rstrip(b"\n")))
 
-    directory.add_text("comm", lambda: task.comm + "\n", store_comm)
+    directory.add_text("comm", _of_living("comm", lambda task: task.comm + "\n", task), store_comm)
     directory.add("mem", MemoryFile(volume, task, read_memory, write_memory, 0o600))
     directory.add("pagemap", MemoryFile(volume, task, read_pagemap, None, 0o400))
     directory.add("fd", DescriptorDirectory(volume, task))
@@ -162,6 +166,21 @@ class ThreadsDirectory(VirtualDirectory):
     def entries(self) -> Iterable[DirectoryEntry]:
         nodes = [(thread.tid, self._directories.of(thread)) for thread in self._process.threads]
         return [DirectoryEntry(node.inode, node.file_type, str(tid).encode()) for tid, node in nodes]
+
+
+def _of_living(name: str, text: Callable[[Task], str | bytes], task: Task) -> Callable[[], str | bytes]:
+    """What a file of /proc/PID says, which may be open longer than there is a process: get_proc_task's ESRCH then.
+
+    A zombie has lost its memory, and is there until somebody has waited for it.
+    """
+
+    def made() -> str | bytes:
+        ended = task.exit_code is not None
+        if (name not in HELD and task.kernel.tasks.get(task.tid) is not task) or (name == "smaps_rollup" and ended):
+            raise LinuxError(ESRCH, f"/proc/{task.pid}/{name}: nothing of the process is left")
+        return b"" if name in OF_MEMORY and ended else text(task)
+
+    return made
 
 
 def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:

@@ -16,6 +16,7 @@ from emulator.linux.fs.nodes import (
     TRACE_DEVICE,
 )
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
+from emulator.linux.mm.program_bounds import ProgramBounds
 from emulator.linux.proc import memory_texts
 from emulator.linux.proc.memory_texts import KIB
 from emulator.linux.process.limits import RLIM_NLIMITS
@@ -37,9 +38,16 @@ def _pages(task: Task) -> int:
     return sum(mapping.length for mapping in task.mm.mappings) // PAGE_SIZE
 
 
+def _threads(task: Task) -> int:
+    """A zombie is its own only one."""
+    return max(1, len(task.process.threads))
+
+
 def statm(task: Task) -> str:
     """Pages: size resident shared text lib data dt."""
     mm = task.mm
+    if task.exit_code is not None:
+        return "0 0 0 0 0 0 0\n"
     text = (mm.program.code_end - mm.program.code_start + PAGE_SIZE - 1) // PAGE_SIZE
     data = sum(
         mapping.length for mapping in mm.mappings if mapping.protection & PROT_WRITE and not mapping.shared
@@ -62,6 +70,7 @@ def _handled(task: Task) -> tuple[int, int]:
 def stat(task: Task) -> str:
     """The 52 fields of proc(5), /proc/PID/stat."""
     mm = task.mm
+    program, brk_start = (mm.program, mm.brk_start) if task.exit_code is None else (ProgramBounds(), 0)
     ignored, caught = _handled(task)
     # the clock of a process starts at boot: 100 s before the machine's first instruction
     start = ticks(task.clock.monotonic_ns() - task.clock.elapsed_ns() + task.start_time_ns)
@@ -69,13 +78,13 @@ def stat(task: Task) -> str:
     fields: list[object] = [
         task.pid, f"({task.comm})", task.state.value, task.ppid, task.pgid, task.sid, *terminal, 0x400000,
         task.minor_faults, 0, task.major_faults, 0, ticks(task.user_ns()), ticks(task.system_ns()), 0, 0,
-        20 + task.nice, task.nice, len(task.process.threads), 0, start,
-        _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, mm.program.code_start, mm.program.code_end,
-        mm.program.stack_start,
+        20 + task.nice, task.nice, _threads(task), 0, start,
+        _pages(task) * PAGE_SIZE, mm.resident_pages(), (1 << 64) - 1, program.code_start, program.code_end,
+        program.stack_start,
         0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,
-        task.cpu.number, 0, 0, 0, 0, 0, mm.program.data_start, mm.program.data_end, mm.brk_start,
-        mm.program.argument_start,
-        mm.program.argument_end, mm.program.environment_start, mm.program.environment_end, 0,
+        task.cpu.number, 0, 0, 0, 0, 0, program.data_start, program.data_end, brk_start,
+        program.argument_start,
+        program.argument_end, program.environment_start, program.environment_end, 0,
     ]  # fmt: skip
     return " ".join(str(field) for field in fields) + "\n"
 
@@ -84,6 +93,7 @@ def status(task: Task) -> str:
     """proc(5), /proc/PID/status"""
     mm, uid, gid = task.mm, task.credentials.uid, task.credentials.gid
     capabilities = task.credentials.capabilities
+    ended = task.exit_code is not None
     ignored, caught = _handled(task)
     size = _pages(task) * PAGE_SIZE // KIB
     resident = mm.resident_pages() * PAGE_SIZE // KIB
@@ -100,7 +110,7 @@ def status(task: Task) -> str:
         ("TracerPid", task.tracer.pid if task.tracer is not None else 0),
         ("Uid", f"{uid}\t{uid}\t{uid}\t{uid}"),
         ("Gid", f"{gid}\t{gid}\t{gid}\t{gid}"),
-        ("FDSize", max(64, 1 << (len(task.files.descriptors()) or 1).bit_length())),
+        ("FDSize", 0 if ended else max(64, 1 << (len(task.files.descriptors()) or 1).bit_length())),
         ("Groups", " ".join(str(group) for group in task.credentials.groups) + " "),
         ("VmPeak", f"{size:8} kB"),
         ("VmSize", f"{size:8} kB"),
@@ -111,7 +121,7 @@ def status(task: Task) -> str:
         ("VmStk", f"{stack:8} kB"),
         ("VmExe", f"{text:8} kB"),
         ("VmSwap", f"{0:8} kB"),
-        ("Threads", len(task.process.threads)),
+        ("Threads", _threads(task)),
         ("SigQ", f"{len(task.signals.pending) + len(task.signals.shared.pending)}/31192"),
         ("SigPnd", f"{task.signals.pending.mask:016x}"),
         ("ShdPnd", f"{task.signals.shared.pending.mask:016x}"),
@@ -133,6 +143,8 @@ def status(task: Task) -> str:
         ("voluntary_ctxt_switches", 0),
         ("nonvoluntary_ctxt_switches", 0),
     ]
+    if ended:
+        rows = [row for row in rows if row[0] != "Umask" and not row[0].startswith("Vm")]
     return "".join(f"{name}:\t{value}\n" for name, value in rows)
 
 

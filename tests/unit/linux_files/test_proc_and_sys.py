@@ -43,7 +43,7 @@ class Machine:
         task.comm, task.ppid, task.pgid, task.sid = "program", 999, 1000, 999
         task.executable = "/bin/program"
         task.cpu = self.cpus[0]
-        task.kernel.tasks = {}
+        task.kernel.tasks = {task.tid: task}
         task.kernel.cpus = self.cpus
         task.kernel.rename = self.rename
         task.exit_code = None
@@ -55,6 +55,7 @@ class Machine:
         task.personality = 0
         task.tracer = None
         task.no_new_privileges = False
+        task.seccomp = None
         task.affinity = 1
         task.limits = Limits()
         task.credentials = Credentials()
@@ -187,6 +188,7 @@ def test_the_machines_rows(machine):
     assert text(machine, "/proc/meminfo").splitlines()[0] == "MemTotal:        4194304 kB"
     assert text(machine, "/proc/uptime") == "100.00 0.00\n"
     assert text(machine, "/sys/devices/system/cpu/online") == "0\n"
+    assert text(machine, "/sys/devices/system/node/node0/cpu0/node0/cpulist") == "0\n"  # by links, there and back
     first, second = (text(machine, "/proc/sys/kernel/random/uuid") for _ in range(2))
     assert first != second
     assert first[14] == "4"

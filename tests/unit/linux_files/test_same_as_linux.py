@@ -101,3 +101,13 @@ def test_the_loopback_interface_is_found_and_nothing_of_the_hosts_network(isa, t
         "lo 10 ::1 ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff up, loopback",
     ]
     assert messages == []
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_files_of_a_process_say_what_there_is_when_they_are_read(isa, tmp_path):
+    """By these perf takes the user_time of an interval, and sees that its program is gone."""
+    got, messages = under_us(isa, build(HERE / "process_files.c", isa, tmp_path / "process_files"), tmp_path)
+    native = os.uname().machine  # qemu-user makes up some of /proc
+    assert got == under_linux(native, build(HERE / "process_files.c", native, tmp_path / "native"), tmp_path)
+    assert len(got) > 60
+    assert messages == []

@@ -139,7 +139,7 @@ _OF_CALLS = {
         "fchown.fd fcntl.cmd fcntl.fd fdatasync.fd flock.cmd flock.fd fstatfs.fd fsync.fd ftruncate.fd "
         "getdents.count getdents.fd getdents64.count getdents64.fd ioctl.cmd ioctl.fd lseek.fd newfstat.fd "
         "pread64.fd pwrite64.fd read.fd recvmmsg.vlen sched_getaffinity.len sched_getattr.usize "
-        "sched_setaffinity.len semtimedop.nsops sendmmsg.vlen write.fd"
+        "sched_setaffinity.len seccomp.op semtimedop.nsops sendmmsg.vlen write.fd"
     ),
     "unsigned long": (
         "get_mempolicy.flags getcwd.size mbind.len mbind.mode mmap.fd mmap.flags mmap.len mremap.flags "
@@ -147,7 +147,7 @@ _OF_CALLS = {
         "pwritev.fd pwritev2.fd readv.fd writev.fd"
     ),
     "unsigned long *": "get_mempolicy.nmask",
-    "void *": "fgetxattr.value getxattr.value lgetxattr.value pselect6.sig recvfrom.ubuf",
+    "void *": "fgetxattr.value getxattr.value lgetxattr.value pselect6.sig recvfrom.ubuf seccomp.uargs",
 }
 
 

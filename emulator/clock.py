@@ -83,6 +83,10 @@ class Clock:
         """When CLOCK_REALTIME, or else CLOCK_MONOTONIC, shows `ns`, in nanoseconds since the machine started."""
         return ns - (self._realtime_at_boot_ns if realtime else MONOTONIC_AT_BOOT_NS)
 
+    def shown_at(self, elapsed_ns: int, *, realtime: bool) -> int:
+        """What CLOCK_REALTIME, or else CLOCK_MONOTONIC, shows when the machine has been running for so long."""
+        return elapsed_ns + (self._realtime_at_boot_ns if realtime else MONOTONIC_AT_BOOT_NS)
+
     def shown_cycles(self) -> int:
         """Cycles as guests see them: what one CPU has shown, no other takes back."""
         return self.shown.show(self.cycles())

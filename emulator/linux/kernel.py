@@ -33,6 +33,7 @@ from emulator.linux.random import Random
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.futexes import Futexes
+from emulator.linux.sched.hrtimers import HrTimers
 from emulator.linux.sched.restartable import came_back
 from emulator.linux.sched.scheduler import Scheduler
 from emulator.linux.sched.timers import Timer, Timers
@@ -85,6 +86,7 @@ class Kernel:
         self.debug_registers = {cpu.number: DebugRegisters(cpu) for cpu in cpus}
         self.user_breakpoints: UserBreakpoints[Task] | None = None  # perf's, for ptrace
         self.futexes = Futexes()
+        self.hrtimers = HrTimers(self.tracepoints.hrtimer, clock)
         self.exit_status: int | None = None  # wait status word of the first process
         self.stopped: str | None = None  # why the machine was stopped before that had ended by itself
         self.messages: Callable[[str], None] = _to_stderr

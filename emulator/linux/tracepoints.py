@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, ParamSpec
-
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.process.task import Process, Task
+from emulator.linux.sched.hrtimers import HrTimerTracepoints
 from emulator.linux.signals.signal import Generated, SignalAction, SignalInfo
-
-P = ParamSpec("P")
-
-
-class Tracepoint(Generic[P]):
-    """One occurrence. True when someone listens, so that the arguments need not be made when nobody does."""
-
-    __slots__ = ("_listeners",)
-
-    def __init__(self) -> None:
-        self._listeners: tuple[Callable[P, object], ...] = ()
-
-    def subscribe(self, listener: Callable[P, object], first: bool = False) -> None:
-        """Call `listener` at every occurrence, after those that subscribed before; or else before them."""
-        self._listeners = (listener, *self._listeners) if first else (*self._listeners, listener)
-
-    def unsubscribe(self, listener: Callable[P, object]) -> None:
-        if listener not in self._listeners:
-            raise ValueError(f"{listener} does not listen to this tracepoint")
-        position = self._listeners.index(listener)
-        self._listeners = self._listeners[:position] + self._listeners[position + 1 :]
-
-    def clear(self) -> None:
-        """Nobody listens any more."""
-        self._listeners = ()
-
-    def fire(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        for listener in self._listeners:
-            listener(*args, **kwargs)
-
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+from emulator.linux.tracepoint import Tracepoint
 
 
 class Tracepoints:
@@ -109,6 +76,7 @@ class Tracepoints:
         """(task, ITIMER_*, value in ns, interval in ns): setitimer"""
         self.itimer_expire: Tracepoint[[Process, int]] = Tracepoint()
         """(process, ITIMER_*)"""
+        self.hrtimer = HrTimerTracepoints()
         self.signal_generate: Tracepoint[[Task, SignalInfo, bool, Generated]] = Tracepoint()
         """(task that is to get it, signal, whether it is its process's, what becomes of it)"""
         self.signal_deliver: Tracepoint[[Task, SignalInfo, SignalAction]] = Tracepoint()

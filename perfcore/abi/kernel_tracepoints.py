@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from perfcore.abi.tracepoints import COMM_BYTES, LOCATION, TO_THE_END, Field, TracepointEvent
 
 
@@ -190,6 +192,59 @@ ITIMER_STATE = TracepointEvent(
     "REC->value_nsec / 1000L, REC->interval_sec, REC->interval_nsec / 1000L",
 )
 
+_HRTIMER, _FUNCTION = Field("void *", "hrtimer"), Field("void *", "function")
+_HRTIMER_CLOCKS = {0: "CLOCK_REALTIME", 1: "CLOCK_MONOTONIC", 7: "CLOCK_BOOTTIME", 11: "CLOCK_TAI"}
+_HRTIMER_MODES = [
+    way + pinned + where for where in ("", "_SOFT", "_HARD") for pinned in ("", "_PINNED") for way in ("ABS", "REL")
+]
+
+
+def _symbolic(field: str, names: Mapping[int, str] | Mapping[str, str]) -> str:
+    rows = ", ".join(f'{{ {value}, "{name}" }}' for value, name in names.items())
+    return f"__print_symbolic(REC->{field}, {rows})"
+
+
+_CLOCK = _symbolic("clockid", _HRTIMER_CLOCKS)
+_MODE = _symbolic("mode", {f"HRTIMER_MODE_{name}": name.replace("_", "|") for name in _HRTIMER_MODES})
+HRTIMER_INIT = TracepointEvent(
+    334,
+    "timer",
+    "hrtimer_init",
+    (_HRTIMER, Field("clockid_t", "clockid"), Field("enum hrtimer_mode", "mode")),
+    f'"hrtimer=%p clockid=%s mode=%s", REC->hrtimer, {_CLOCK}, {_MODE}',
+)
+HRTIMER_START = TracepointEvent(
+    335,
+    "timer",
+    "hrtimer_start",
+    (
+        _HRTIMER,
+        _FUNCTION,
+        Field("s64", "expires"),
+        Field("s64", "softexpires"),
+        Field("enum hrtimer_mode", "mode"),
+        Field("bool", "was_armed"),
+    ),
+    '"hrtimer=%p function=%ps expires=%llu softexpires=%llu mode=%s was_armed=%d", REC->hrtimer, REC->function, '
+    f"({_NS}) REC->expires, ({_NS}) REC->softexpires, {_MODE}, REC->was_armed",
+)
+HRTIMER_EXPIRE_ENTRY = TracepointEvent(
+    336,
+    "timer",
+    "hrtimer_expire_entry",
+    (_HRTIMER, Field("s64", "now"), _FUNCTION),
+    f'"hrtimer=%p function=%ps now=%llu", REC->hrtimer, REC->function, ({_NS}) REC->now',
+)
+
+
+def _hrtimer(id: int, name: str) -> TracepointEvent:
+    """hrtimer_class."""
+    return TracepointEvent(id, "timer", name, (_HRTIMER,), _prints("hrtimer=%p", "hrtimer"))
+
+
+HRTIMER_EXPIRE_EXIT = _hrtimer(337, "hrtimer_expire_exit")
+HRTIMER_CANCEL = _hrtimer(338, "hrtimer_cancel")
+
 _LOCKS = ", ".join(
     f'{{ (1U << {bit}), "{name}" }}' for bit, name in enumerate(("SPIN", "READ", "WRITE", "RT", "PERCPU", "MUTEX"))
 )
@@ -252,6 +307,11 @@ ON_EVERY_ISA = (
     SIGNAL_GENERATE,
     ITIMER_EXPIRE,
     ITIMER_STATE,
+    HRTIMER_INIT,
+    HRTIMER_START,
+    HRTIMER_EXPIRE_ENTRY,
+    HRTIMER_EXPIRE_EXIT,
+    HRTIMER_CANCEL,
     CONTENTION_BEGIN,
     CONTENTION_END,
     CPU_FREQUENCY,

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from emulator.cpu import Cpu
 from emulator.linux.errors import ENOENT, LinuxError
 from emulator.linux.process.task import Task
-from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from emulator.linux.tracepoint import Tracepoint
+from emulator.linux.tracepoints import Tracepoints
 from perfcore.abi.bpf import LINK_TYPE_PERF_EVENT, LINK_TYPE_RAW_TRACEPOINT
 from perfcore.bpf.objects import Shared
 from perfcore.bpf.program import Program

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from emulator.linux.tracepoints import Tracepoint
+from emulator.linux.tracepoint import Tracepoint
 from perfcore.abi.tracepoints import TracepointEvent
 from perfcore.events.event import PerfEvent
 

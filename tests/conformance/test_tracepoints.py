@@ -14,9 +14,10 @@ from end_to_end.command import ENVIRONMENT, PERFEMU
 from on_a_board import Board
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import TracepointEvent
+from perfcore.events.probes.kernel_functions import KernelFunctions
 from perfemu.initramfs import program
 
-SOURCE = Path(__file__).with_name("perf_calls") / "told.c"
+SOURCES = Path(__file__).with_name("perf_calls")
 ISA = "aarch64"
 # Of the others, when they happen is a matter of who else is there.
 TOLD = (
@@ -34,13 +35,31 @@ TOLD = (
     "timer:itimer_expire",
     "timer:itimer_state",
 )
+TIMERS = tuple(f"timer:hrtimer_{each}" for each in ("init", "start", "expire_entry", "expire_exit", "cancel"))
+NEXT = "---- what the second program does"
+
+
+def enabling(names: tuple[str, ...], number: int) -> str:
+    files = " ".join(f"events/{name.replace(':', '/')}/enable" for name in names)
+    return f"for each in {files}; do echo {number} > $each; done"
+
+
 SCRIPT = f"""
 mount -t tracefs t /sys/kernel/tracing
 cd /sys/kernel/tracing
-for each in {" ".join(name.replace(":", "/") for name in TOLD)}; do echo 1 > events/$each/enable; done
+{enabling(TOLD, 1)}
 /told
+{enabling(TOLD, 0)}
+cat trace
+echo '{NEXT}'
+{enabling(TIMERS, 1)}
+echo 8192 > buffer_size_kb
+mkdir /dev/mqueue
+echo > trace
+/slept
 echo 0 > tracing_on
 cat trace
+echo '{NEXT}'
 for system in exceptions lock power raw_syscalls sched signal syscalls task timer; do cat events/$system/*/format; done
 """
 FIELD = re.compile(r"field:(.+);\toffset:(\d+);\tsize:(\d+);\tsigned:([01]);")
@@ -50,8 +69,22 @@ EVENT = re.compile(r"^name: (\w+)\nID: \d+\nformat:\n(.*?)\n\nprint fmt: (.*?)$"
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("tracepoints")
-    told = build(SOURCE, ISA, folder / "told", "-w")
-    return "\n".join(Board(release=TRIXIE).run(SCRIPT, folder, [program("told", told.read_bytes())]))
+    programs = [program(name, built(name, folder).read_bytes()) for name in ("told", "slept")]
+    return "\n".join(Board(release=TRIXIE).run(SCRIPT, folder, programs))
+
+
+def built(name: str, folder: Path) -> Path:
+    return build(SOURCES / f"{name}.c", ISA, folder / name, "-w")
+
+
+def recorded(name: str, events: tuple[str, ...], folder: Path) -> list[str]:
+    """The event and what it tells, a line each, of a program here."""
+    options = [option for event in events for option in ("-e", event)]
+    record = [PERFEMU, "record", "-q", "--core", "ideal", "-a", *options, "-o", folder / "data", built(name, folder)]
+    subprocess.run(record, env=ENVIRONMENT, check=True, capture_output=True)
+    script = [PERFEMU, "script", "-F", "comm,event,trace", "-i", folder / "data"]
+    done = subprocess.run(script, env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
 
 
 def fields(text: str) -> list[tuple[str, ...]]:
@@ -92,13 +125,49 @@ def life(lines: list[str], pattern: str) -> list[str]:
 
 
 def test_a_tasks_life_is_told_as_in_6_12(theirs: str, tmp_path: Path) -> None:
-    told = build(SOURCE, ISA, tmp_path / "told", "-w")
-    options = [option for name in TOLD for option in ("-e", name)]
-    record = [PERFEMU, "record", "-q", "--core", "ideal", "-a", *options, "-o", tmp_path / "data", told]
-    subprocess.run(record, env=ENVIRONMENT, check=True, capture_output=True)
-    script = [PERFEMU, "script", "-F", "event,trace", "-i", tmp_path / "data"]
-    ours = subprocess.run(script, env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout.splitlines()
+    ours = recorded("told", TOLD, tmp_path)
     here = life(ours, r"\w+:(\w+): (.*)")
-    there = life(theirs.splitlines(), r"\d: (\w+): (.*=.*)")
+    there = life(theirs.split(NEXT)[0].splitlines(), r"\d: (\w+): (.*=.*)")
     assert here == there
     assert len(here) > 30
+
+
+FUNCTIONS = {hex(address): name for name, address in KernelFunctions(ISA).addresses.items()}
+IT_REAL_FN = next(address for address, name in FUNCTIONS.items() if name == "it_real_fn")
+MODES = {str(value): name for value, name in ((0, "ABS"), (1, "REL"), (9, "REL|HARD"))}
+
+
+def timers(lines: list[str], pattern: str) -> list[str]:
+    """What is told of the timers of the second program: of each its clock, function and mode, and its slack in us.
+
+    Where the modes have no names, as in a file, they are numbers, and so are functions.
+    """
+    told, own = [], set[str]()
+    for line in lines:
+        found = re.search(pattern, line)
+        if found is None:
+            continue
+        comm, event, text = found.groups()
+        values = dict(word.split("=", 1) for word in text.split())
+        address = values.pop("hrtimer")
+        made_here = event == "hrtimer_init" and comm == "slept"
+        if made_here or values.get("function") in ("it_real_fn", IT_REAL_FN):  # the latter is made by its parent's fork
+            own.add(address)
+        if address not in own:
+            continue
+        values.pop("now", "")
+        if "expires" in values:
+            values["slack"] = str(round((int(values.pop("expires")) - int(values.pop("softexpires"))) / 1000))
+        if "function" in values:
+            values["function"] = FUNCTIONS.get(values["function"], values["function"])
+        if "mode" in values:
+            values["mode"] = MODES.get(values["mode"].removeprefix("0x"), values["mode"])
+        told.append(f"{event}: {' '.join(f'{name}={value}' for name, value in values.items())}")
+    return told
+
+
+def test_timers_are_told_as_in_6_12(theirs: str, tmp_path: Path) -> None:
+    here = timers(recorded("slept", TIMERS, tmp_path), r"(\S+) +timer:(hrtimer_\w+): (.*)")
+    there = timers(theirs.split(NEXT)[1].splitlines(), r"(\S+)-\d+ .*\d: (hrtimer_\w+): (.*)")
+    assert here == there
+    assert len(here) > 200

@@ -10,6 +10,7 @@ from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
+from emulator.linux.signals.dequeuing import dequeue
 from emulator.linux.signals.signal import SI_TIMER, SIGCHLD, SignalInfo
 
 # uapi/linux/signalfd.h: signo errno code pid uid fd tid band overrun trapno status int ptr utime stime addr; 128 bytes
@@ -35,10 +36,10 @@ class SignalFile(File):
         size = SIGNALFD_SIGINFO.size
         if destination.left < size:
             raise LinuxError(EINVAL, f"a signalfd is read in pieces of {size} bytes, not {destination.left}")
-        signals = self._calling().signals
+        calling = self._calling()
         done = 0
         while destination.left >= size:
-            info = signals.take(self._mask)
+            info = dequeue(calling, self._mask)
             if info is None:
                 break
             if destination.put(_pack(info)) < size:

@@ -8,6 +8,7 @@ from emulator.clock import Clock
 from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
+from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
 from emulator.linux.sched.timers import Timer, Timers
 
 
@@ -16,36 +17,46 @@ class TimerFile(File):
 
     reads_each_piece = True
 
-    def __init__(self, clock: Clock, clock_id: int, timers: Callable[[], Timers], flags: int) -> None:
+    def __init__(self, clock: Clock, clock_id: int, timers: Callable[[], Timers], flags: int, hrtimer: HrTimer) -> None:
         super().__init__(O_RDWR | flags, "anon_inode:[timerfd]")
         self.clock_id = clock_id
         self._clock = clock
         self._timers = timers  # of the CPU for which the machine works
+        self._hrtimer = hrtimer
         self._timer: Timer | None = None
         self._due_ns: int | None = None  # elapsed; of the next expiration, or of the last one
         self._expired = False  # and not armed again since then
         self._ticks = 0  # expirations that have not been read
         self.interval_ns = 0
 
-    def set(self, due_ns: int | None, interval_ns: int) -> None:
-        """Expire at `due_ns` of the machine's elapsed time (None: not), then every `interval_ns` (0: never again)."""
+    def set(self, due_ns: int | None, interval_ns: int, mode: HrTimerMode) -> None:
+        """Expire at `due_ns` of the machine's elapsed time (None: not), then every `interval_ns` (0: never again).
+
+        `mode` is what is told of it.
+        """
         self._stop()
+        self._hrtimer.set_mode(mode)
         self._due_ns, self.interval_ns = due_ns, interval_ns
         self._expired = False
         self._ticks = 0
         self._arm()
 
-    def _arm(self) -> None:
+    def _arm(self, mode: HrTimerMode | None = None) -> None:
         if self._due_ns is not None:
+            self._hrtimer.start(self._due_ns, mode)
             self._timer = self._timers().at_time(self._due_ns, self._expire)
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
+        self._hrtimer.cancel()
 
     def _expire(self) -> None:
         self._timer = None
+        self._hrtimer.expire(self._tick)
+
+    def _tick(self) -> None:
         self._expired = True
         self._ticks += 1
         self.changed.wake()
@@ -57,7 +68,7 @@ class TimerFile(File):
             self._ticks += missed
             self._due_ns += (missed + 1) * self.interval_ns
             self._expired = False
-            self._arm()
+            self._arm(HrTimerMode.ABS)
 
     def remaining_ns(self) -> int:
         """Until the next expiration; 0 where there is none."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from emulator.linux.errors import EAGAIN, EFBIG, EIDRM, EINTR, ERANGE, LinuxError
 from emulator.linux.ipc.ipc_objects import IPC_NOWAIT, Objects, Permissions
-from emulator.linux.sched.waiting import Sleep, Sleeper, Sleeping, Wake
+from emulator.linux.sched.waiting import MakesTimer, Sleep, Sleeper, Sleeping, Wake
 
 MOST_SETS, MOST_IN_SET, MOST_IN_ALL, MOST_OPERATIONS = 32_000, 32_000, 1_024_000_000, 500  # SEMMNI MSL MNS OPM
 MOST_KEPT = 1 << 20  # semaphores of all sets: what the machine has memory for (ENOSPC)
@@ -59,7 +59,13 @@ class SemaphoreSet:
         self.pids = [0] * len(self.values)
 
     def operate(
-        self, sleeper: Sleeper, owner: Hashable, pid: int, operations: list[Operation], until_ns: int | None
+        self,
+        sleeper: Sleeper,
+        owner: Hashable,
+        pid: int,
+        operations: list[Operation],
+        until_ns: int | None,
+        timer: MakesTimer | None = None,
     ) -> int | Sleeping[int]:
         """All of them, or sleep until they are possible."""
         if any(operation.number >= len(self.values) for operation in operations):
@@ -70,12 +76,13 @@ class SemaphoreSet:
             return 0
         if blocked_by.flags & IPC_NOWAIT:
             raise LinuxError(EAGAIN, f"semaphore {blocked_by.number} is {self.values[blocked_by.number]}")
-        return self._wait(Waiting(sleeper, owner, pid, operations, blocked_by), until_ns)
+        return self._wait(Waiting(sleeper, owner, pid, operations, blocked_by), until_ns, timer)
 
-    def _wait(self, waiting: Waiting, until_ns: int | None) -> Sleeping[int]:
+    def _wait(self, waiting: Waiting, until_ns: int | None, timer: MakesTimer | None) -> Sleeping[int]:
         self.waiting.append(waiting)
+        hrtimer = None if timer is None or until_ns is None else timer()
         try:
-            wake = yield Sleep((), until_ns, "a semaphore")
+            wake = yield Sleep((), until_ns, "a semaphore", timer=hrtimer)
         finally:
             if waiting in self.waiting:
                 self.waiting.remove(waiting)

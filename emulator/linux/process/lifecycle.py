@@ -278,6 +278,7 @@ class Lifecycle:
         child.registers = child_registers(parent, request)
         if parent.tracee is not None:
             trace_child(parent, child, request)
+        kernel.hrtimers.forked(child.tid, is_process=child.process.pid == child.tid)
         kernel.tracepoints.task_fork.fire(parent, child)
         kernel.tracepoints.task_newtask.fire(parent, child, request.flags)
         kernel.tracepoints.sched_process_fork.fire(parent, child)
@@ -302,6 +303,8 @@ class Lifecycle:
         kernel = self._kernel
         task.exit_code = status
         call, task.call = task.call, None
+        if call is not None and call.timer is not None:
+            call.timer.cancel()
         kernel.tracepoints.task_exit.fire(task)
         if task.ptrace_breakpoints is not None:
             task.ptrace_breakpoints.flush()

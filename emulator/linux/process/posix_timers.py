@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from emulator.linux.sched.hrtimers import HrTimer
 from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.signals.signal import SignalInfo
+
+DELAYTIMER_MAX = (1 << 31) - 1
 
 
 @dataclass(slots=True)
@@ -14,8 +18,8 @@ class PosixTimer:
 
     clock: int
     timer: IntervalTimer
-    overruns: int = 0  # of its latest signal, which may be pending
-    overruns_before: int = 0  # of the one before
+    hrtimer: HrTimer | None  # None: it is of CPU time
+    overruns: int = 0  # of its latest signal that was dequeued
 
 
 class PosixTimers:
@@ -45,9 +49,17 @@ class PosixTimers:
         self._next_id = (number + 1) & 0x7FFF_FFFF
         return number
 
-    def add(self, number: int, clock: int, timer: IntervalTimer) -> PosixTimer:
-        made = self._timers[number] = PosixTimer(clock, timer)
-        return made
+    def add(self, number: int, clock: int, timer: IntervalTimer, hrtimer: HrTimer | None) -> None:
+        self._timers[number] = PosixTimer(clock, timer, hrtimer)
+
+    def dequeued(self, info: SignalInfo) -> SignalInfo:
+        """The signal of one has been, which goes on if it is periodic (posixtimer_rearm). What is delivered."""
+        found = self._timers.get(info.timer_id)
+        if found is None or not found.timer.rests:
+            return info
+        found.timer.go_on()
+        found.overruns = min(found.timer.missed, DELAYTIMER_MAX)
+        return replace(info, overrun=min(info.overrun + found.overruns, DELAYTIMER_MAX))
 
     def delete(self, number: int) -> IntervalTimer:
         """It expires no more."""

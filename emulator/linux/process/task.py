@@ -26,7 +26,9 @@ from emulator.linux.process.tracee import Tracee
 from emulator.linux.process.usage import Usage
 from emulator.linux.random import Random
 from emulator.linux.sched.futexes import Futexes
+from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode, HrTimers
 from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.sched.policies import REAL_TIME
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.sched.waiting import Sleep, WaitQueue, Wake
 from emulator.linux.seccomp.filters import Seccomp
@@ -155,6 +157,8 @@ class KernelServices(Protocol):
     @property
     def futexes(self) -> Futexes: ...
     @property
+    def hrtimers(self) -> HrTimers: ...
+    @property
     def ipc(self) -> Ipc: ...
     @property
     def debug_registers(self) -> dict[int, DebugRegisters]:
@@ -237,6 +241,7 @@ class Call:
     generator: Generator[Sleep, Wake, int | None]
     number: int
     first_argument: int
+    timer: HrTimer | None = None  # of its sleep, until it goes on
 
 
 @dataclass(slots=True, eq=False)
@@ -414,6 +419,15 @@ class Task:
     @property
     def clock(self) -> Clock:
         return self.kernel.clock
+
+    @property
+    def slack_ns(self) -> int:
+        """By how much later than it wishes its sleeps may end: tasks in real time are not kept waiting."""
+        return 0 if self.policy in REAL_TIME else self.timer_slack_ns
+
+    def sleeper(self, clock_id: int, mode: HrTimerMode, slack_ns: int | None = None) -> HrTimer:
+        """The timer of a sleep that is about to begin; `slack_ns`: if that is not the task's."""
+        return self.kernel.hrtimers.sleeper(self.tid, clock_id, mode, self.slack_ns if slack_ns is None else slack_ns)
 
     @property
     def architecture(self) -> Architecture:

@@ -9,6 +9,7 @@ from emulator.linux.ptrace.isas import TRACED_REGISTERS
 from emulator.linux.ptrace.stepping import stepped_info
 from emulator.linux.ptrace.stops import report, stop_at_signal, trap
 from emulator.linux.sched.waiting import Sleeping
+from emulator.linux.signals.dequeuing import dequeue
 from emulator.linux.signals.signal import (
     FATAL,
     SIG_DFL,
@@ -31,7 +32,7 @@ def returning(task: Task, tracee: Tracee, interrupted: Interrupted | None) -> Sl
             continue
         if task.tracee is None and task.process.stopped:
             break
-        info = signals.take()
+        info = dequeue(task)
         if info is not None and task.tracee is not None:
             info = yield from stop_at_signal(task, info)
             if info is None:

@@ -9,8 +9,9 @@ and idle CPUs are drawn (``Choices``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 from emulator._native import Core
@@ -23,7 +24,8 @@ from emulator.linux.sched.policies import ROUND_ROBIN_NS, SLICE_NS, slice_cycles
 from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER, Timers
 from emulator.linux.sched.waiting import Sleep, Wake
-from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from emulator.linux.tracepoint import Tracepoint
+from emulator.linux.tracepoints import Tracepoints
 
 
 class Switching(Protocol):
@@ -223,7 +225,11 @@ class Dispatcher:
         for waited in sleep.queues:
             waited.add(task)
         if sleep.until_ns is not None:
-            task.sleep_timer = queue.timers.at_time(sleep.until_ns, lambda: _time_out(task))
+            time_out: Callable[[], object] = partial(task.wake, Wake.TIMEOUT)
+            if sleep.timer is not None:
+                sleep.timer.start(sleep.until_ns)
+                time_out = partial(sleep.timer.expire, time_out)
+            task.sleep_timer = queue.timers.at_time(sleep.until_ns, time_out)
         if sleep.interruptible and task.signals.deliverable():
             self.wake(task, Wake.SIGNAL)
 
@@ -338,7 +344,3 @@ class Dispatcher:
         """Its process is no longer stopped."""
         if task.state is TaskState.STOPPED:
             self._make_ready(task)
-
-
-def _time_out(task: Task) -> None:
-    task.wake(Wake.TIMEOUT)

@@ -24,6 +24,7 @@ from emulator.linux.errors import (
     LinuxError,
 )
 from emulator.linux.mm.mm import MemoryMap
+from emulator.linux.sched.hrtimers import HrTimer
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 
 ALL_BITS = 0xFFFF_FFFF  # FUTEX_BITSET_MATCH_ANY
@@ -87,14 +88,23 @@ class Futexes:
     # ---- waiting and waking
 
     def wait(
-        self, task: Thread, key: Key, value: int, address: int, bitset: int, until_ns: int | None
+        self,
+        task: Thread,
+        key: Key,
+        value: int,
+        address: int,
+        bitset: int,
+        until_ns: int | None,
+        timer: HrTimer | None = None,
     ) -> Sleeping[int]:
         """FUTEX_WAIT: sleep as long as nobody wakes `key`, if the word is `value` now."""
         if task.mm.read_u32(address) != value:
             raise LinuxError(EAGAIN, "the futex has changed")
-        return self._sleep(self._queues, Waiter(task, key, bitset), until_ns, EINTR)
+        return self._sleep(self._queues, Waiter(task, key, bitset), until_ns, timer, EINTR)
 
-    def wait_any(self, task: Thread, words: list[tuple[Key, int, int]], until_ns: int | None) -> Sleeping[int]:
+    def wait_any(
+        self, task: Thread, words: list[tuple[Key, int, int]], until_ns: int | None, timer: HrTimer | None
+    ) -> Sleeping[int]:
         """futex_waitv(2): (key, value, address) each. Which one was woken, the last of several."""
         waiters: list[Waiter] = []
         for key, value, address in words:
@@ -104,7 +114,7 @@ class Futexes:
         for waiter in waiters:
             self._queues.setdefault(waiter.key, []).append(waiter)
         try:
-            wake = yield Sleep((), until_ns, f"{task.comm}'s futexes")
+            wake = yield Sleep((), until_ns, f"{task.comm}'s futexes", timer=timer)
         finally:
             for waiter in waiters:
                 if not waiter.woken:
@@ -117,11 +127,13 @@ class Futexes:
         raise LinuxError(ERESTARTSYS if until_ns is None else EINTR, "a signal came")
 
     @staticmethod
-    def _sleep(queues: Queues, waiter: Waiter, until_ns: int | None, interrupted: int) -> Sleeping[int]:
+    def _sleep(
+        queues: Queues, waiter: Waiter, until_ns: int | None, timer: HrTimer | None, interrupted: int
+    ) -> Sleeping[int]:
         """Until it is woken: 0. `interrupted`: what a signal makes of a wait that has an end."""
         queues.setdefault(waiter.key, []).append(waiter)
         try:
-            wake = yield Sleep((), until_ns, f"{waiter.task.comm}'s futex")
+            wake = yield Sleep((), until_ns, f"{waiter.task.comm}'s futex", timer=timer)
         finally:
             if not waiter.woken:
                 _take(queues, waiter)
@@ -163,7 +175,15 @@ class Futexes:
     # ---- words that tell their owner (priority inheritance; nobody's priority is raised)
 
     def lock(
-        self, task: Thread, key: Key, address: int, until_ns: int | None, exists: Callable[[int], bool], *, wait: bool
+        self,
+        task: Thread,
+        key: Key,
+        address: int,
+        until_ns: int | None,
+        exists: Callable[[int], bool],
+        timer: HrTimer | None = None,
+        *,
+        wait: bool,
     ) -> Sleeping[int]:
         """FUTEX_LOCK_PI: own the word, or be given it by who unlocks it. Not to wait is FUTEX_TRYLOCK_PI.
 
@@ -183,7 +203,7 @@ class Futexes:
             raise LinuxError(ESRCH, f"the owner, task {owner}, does not exist")
         _write_word(mm, address, word | WAITERS)
         waiter = Waiter(task, key, address=address)
-        return (yield from self._sleep(self._owned, waiter, until_ns, ERESTARTNOHAND))
+        return (yield from self._sleep(self._owned, waiter, until_ns, timer, ERESTARTNOHAND))
 
     def unlock(self, task: Thread, key: Key, address: int) -> int:
         """FUTEX_UNLOCK_PI: the word becomes that of the first who waits."""

@@ -17,7 +17,7 @@ class Timer:
 
     __slots__ = ("callback", "wakes", "when")
 
-    def __init__(self, when: int, callback: Callable[[], None] | None, wakes: bool) -> None:
+    def __init__(self, when: int, callback: Callable[[], object] | None, wakes: bool) -> None:
         self.when = when
         self.callback = callback
         self.wakes = wakes  # whether a machine in which all sleep has something to wait for
@@ -44,7 +44,7 @@ class Timers:
         self._clean_at = FEW  # entries
         self._order = count()  # equal times fire in the order in which they were added
 
-    def at_cycle(self, cycle: int, callback: Callable[[], None], *, wakes: bool = False) -> Timer:
+    def at_cycle(self, cycle: int, callback: Callable[[], object], *, wakes: bool = False) -> Timer:
         """One that merely observes (`wakes` is false) does not keep a machine going in which all sleep."""
         timer = Timer(min(cycle, FOREVER), callback, wakes)
         queue = self._queue
@@ -55,7 +55,7 @@ class Timers:
             self._on_earlier()
         return timer
 
-    def at_time(self, elapsed_ns: int, callback: Callable[[], None]) -> Timer:
+    def at_time(self, elapsed_ns: int, callback: Callable[[], object]) -> Timer:
         """At `elapsed_ns` of the machine's clock."""
         return self.at_cycle(self._clock.cycle_at(elapsed_ns), callback, wakes=True)
 

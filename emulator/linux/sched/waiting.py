@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from emulator.clock import Clock
 from emulator.linux.errors import ERESTARTNOHAND, ERESTARTSYS, LinuxError
+from emulator.linux.sched.hrtimers import HrTimer
 
 
 class Wake(Enum):
@@ -77,10 +78,12 @@ class Sleep:
     interruptible: bool = True
     traced: bool = False  # it is stopped for its tracer
     works_cycles: int = 0  # if not 0, the call has work left: it goes on when so many have passed, and keeps its CPU
+    timer: HrTimer | None = None  # what tells of `until_ns`; None: no hrtimer
 
 
 T = TypeVar("T")
 Sleeping: TypeAlias = Generator[Sleep, Wake, T]
+MakesTimer: TypeAlias = Callable[[], HrTimer]
 
 
 def wait_until(
@@ -91,15 +94,20 @@ def wait_until(
     until_ns: int | None = None,
     *,
     restart: bool = True,
+    timer: MakesTimer | None = None,
 ) -> Sleeping[bool]:
     """Sleep on `queues()` until `ready()`; False if `until_ns` of the machine's clock came first.
 
-    A signal breaks it off: with `restart` the syscall starts again after a handler with SA_RESTART.
+    A signal breaks it off: with `restart` the syscall starts again after a handler with SA_RESTART. Each sleep has a
+    `timer` of its own, even if `until_ns` has passed (schedule_hrtimeout_range_clock).
     """
+    wake = None
     while not ready():
-        if until_ns is not None and task.clock.elapsed_ns() >= until_ns:
+        may_be_over = timer is None or wake is Wake.TIMEOUT
+        if until_ns is not None and may_be_over and task.clock.elapsed_ns() >= until_ns:
             return False
-        wake = yield Sleep(queues(), until_ns, what)
+        hrtimer = None if timer is None or until_ns is None else timer()
+        wake = yield Sleep(queues(), until_ns, what, timer=hrtimer)
         if wake is Wake.SIGNAL and not ready():  # as in wait_event_interruptible, what has come counts before a signal
             raise LinuxError(ERESTARTSYS if restart else ERESTARTNOHAND, f"{what}: a signal came")
     return True
@@ -110,6 +118,6 @@ def work(cycles: int) -> Sleeping[None]:
     yield Sleep((), None, "a long call", interruptible=False, works_cycles=cycles)
 
 
-def sleep_until(until_ns: int | None, what: str) -> Sleeping[bool]:
+def sleep_until(until_ns: int | None, what: str, timer: HrTimer | None = None) -> Sleeping[bool]:
     """Sleep until the clock shows `until_ns` (None: for ever); False if a signal came first."""
-    return (yield Sleep((), until_ns, what)) is Wake.TIMEOUT
+    return (yield Sleep((), until_ns, what, timer=timer)) is Wake.TIMEOUT

@@ -7,6 +7,7 @@ from emulator.linux.errors import EFAULT, EINTR, ERESTARTNOHAND, ERESTARTSYS, Li
 from emulator.linux.process.limits import RLIMIT_CORE
 from emulator.linux.process.task import Task
 from emulator.linux.sched.restartable import leave_sequence
+from emulator.linux.signals.dequeuing import dequeue
 from emulator.linux.signals.signal import (
     SA_NODEFER,
     SA_ONSTACK,
@@ -61,7 +62,7 @@ def deliver(task: Task, interrupted: Interrupted | None = None) -> None:
         if task.process.stopped:
             signals.interrupted = interrupted
             return
-        info = signals.take()
+        info = dequeue(task)
         if info is None:
             break
         action = signals.action(info.signal)

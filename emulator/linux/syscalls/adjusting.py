@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 
+from emulator.linux.clock_ids import CLOCK_REALTIME
 from emulator.linux.errors import EINVAL, EPERM, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.structures import NANOSECONDS
 from emulator.linux.syscalls.table import Address, Support, syscall
-from emulator.linux.syscalls.time import CLOCK_REALTIME
 
 # struct timex: modes, offset freq maxerror esterror, status, constant precision tolerance, time, tick, ppsfreq jitter,
 # shift, stabil jitcnt calcnt errcnt stbcnt, tai

@@ -110,6 +110,9 @@ class SyscallEntry:
         assert call is not None, f"task {task.tid} sleeps in no call"
         assert reason is not None, f"task {task.tid} has not been woken"
         task.call = task.woken_by = None
+        if call.timer is not None:
+            call.timer.cancel()
+            call.timer = None
         try:
             sleep = call.generator.send(reason)
         except StopIteration as stop:
@@ -160,6 +163,8 @@ class SyscallEntry:
     def _wait(self, task: Task, sleep: Sleep) -> None:
         """A call wants to sleep; or it has come a good part of its way, and what is due goes first."""
         if not sleep.works_cycles:
+            if sleep.timer is not None and task.call is not None:
+                task.call.timer = sleep.timer
             self._kernel.dispatcher.sleep(task, sleep)
             return
         now = task.cpu.core.cycles

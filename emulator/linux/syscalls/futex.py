@@ -6,13 +6,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.linux.clock_ids import CLOCK_MONOTONIC, CLOCK_REALTIME
 from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.sched.futexes import ALL_BITS, Futexes, Key
+from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Support, UInt, syscall
-from emulator.linux.syscalls.time import CLOCK_MONOTONIC, CLOCK_REALTIME
 
 # uapi/linux/futex.h
 FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP = 0, 1, 3, 4, 5
@@ -74,6 +75,12 @@ class Request:
             return clock.elapsed_ns() + ns
         return clock.elapsed_at(ns, realtime=realtime)
 
+    def timer(self, *, realtime: bool, slack_ns: int | None = None) -> HrTimer | None:
+        """Of that wait, whether or not it comes to one: futex_setup_timer()."""
+        if not self.fourth:
+            return None
+        return self.task.sleeper(CLOCK_REALTIME if realtime else CLOCK_MONOTONIC, HrTimerMode.ABS, slack_ns)
+
 
 Answer = int | Sleeping[int]
 
@@ -81,9 +88,11 @@ Answer = int | Sleeping[int]
 def _wait(request: Request, bitset: int, absolute: bool) -> Answer:
     if not bitset:
         raise LinuxError(EINVAL, "a futex wait for no bit")
-    until_ns = request.until_ns(absolute=absolute, realtime=bool(request.operation & FUTEX_CLOCK_REALTIME))
+    realtime = bool(request.operation & FUTEX_CLOCK_REALTIME)
+    until_ns = request.until_ns(absolute=absolute, realtime=realtime)
+    timer = request.timer(realtime=realtime)
     key = request.key()
-    return request.futexes.wait(request.task, key, request.value, request.address, bitset, until_ns)
+    return request.futexes.wait(request.task, key, request.value, request.address, bitset, until_ns, timer)
 
 
 def _wake(request: Request, bitset: int) -> Answer:
@@ -128,8 +137,9 @@ def _lock(request: Request) -> Answer:
     wait = command != FUTEX_TRYLOCK_PI
     realtime = command == FUTEX_LOCK_PI or bool(request.operation & FUTEX_CLOCK_REALTIME)
     until_ns = request.until_ns(absolute=True, realtime=realtime) if wait else None
+    timer = request.timer(realtime=realtime, slack_ns=0) if wait else None
     exists = request.task.kernel.tasks.__contains__
-    return request.futexes.lock(request.task, request.key(), request.address, until_ns, exists, wait=wait)
+    return request.futexes.lock(request.task, request.key(), request.address, until_ns, exists, timer, wait=wait)
 
 
 COMMANDS: dict[int, Callable[[Request], Answer]] = {
@@ -161,11 +171,12 @@ def futex_waitv(
     """futex_waitv(2): wait for several words. The timeout is absolute."""
     if flags or not 1 <= nr_futexes <= MOST_WORDS or not waiters:
         raise LinuxError(EINVAL, f"futex_waitv of {nr_futexes} words, flags {flags:#x}")
-    until_ns = None
+    until_ns = timer = None
     if timeout is not None:
         if clockid not in (CLOCK_REALTIME, CLOCK_MONOTONIC):
             raise LinuxError(EINVAL, f"futex_waitv on clock {clockid}")
         until_ns = task.clock.elapsed_at(timeout.ns(), realtime=clockid == CLOCK_REALTIME)
+        timer = task.sleeper(clockid, HrTimerMode.ABS)
     words = []
     for value, address, own_flags, reserved in WAITV.iter_unpack(task.mm.read(waiters, nr_futexes * WAITV.size)):
         if own_flags & ~(FUTEX2_SIZE | FUTEX_PRIVATE) or own_flags & FUTEX2_SIZE != FUTEX2_32 or reserved:
@@ -173,7 +184,7 @@ def futex_waitv(
         if value >> 32:
             raise LinuxError(EINVAL, f"{value:#x} is more than 32 bits")
         words.append((Futexes.key(task.mm, address, bool(own_flags & FUTEX_PRIVATE)), value, address))
-    return task.kernel.futexes.wait_any(task, words, until_ns)
+    return task.kernel.futexes.wait_any(task, words, until_ns, timer)
 
 
 def _signed(value: int, bits: int = 32) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 
+from emulator.linux.clock_ids import CLOCK_REALTIME
 from emulator.linux.errors import (
     EACCES,
     EAGAIN,
@@ -32,6 +34,7 @@ from emulator.linux.ipc.posix_queues import (
     queue_of,
 )
 from emulator.linux.process.task import Task
+from emulator.linux.sched.hrtimers import HrTimerMode
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import NSIG, SI_MESGQ, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD, SignalInfo
 from emulator.linux.structures import Timespec
@@ -97,7 +100,9 @@ def _wait(task: Task, file: QueueFile, queue: WaitQueue, *, has_room: bool, unti
     def ready() -> bool:
         return not file.queue.is_full if has_room else bool(file.queue.messages)
 
-    if not (yield from wait_until(task, ready, lambda: (queue,), f"message queue {file.path}", until_ns)):
+    what = f"message queue {file.path}"
+    timer = partial(task.sleeper, CLOCK_REALTIME, HrTimerMode.ABS, 0)
+    if not (yield from wait_until(task, ready, lambda: (queue,), what, until_ns, timer=timer)):
         raise LinuxError(ETIMEDOUT, f"message queue {file.path}")
 
 

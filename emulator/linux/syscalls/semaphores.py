@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 
+from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, LinuxError
 from emulator.linux.ipc.ipc_objects import PERMISSIONS
 from emulator.linux.ipc.semaphores import (
@@ -17,6 +19,7 @@ from emulator.linux.ipc.semaphores import (
     SemaphoreSet,
 )
 from emulator.linux.process.task import Task
+from emulator.linux.sched.hrtimers import HrTimerMode
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
@@ -72,7 +75,8 @@ def _operate(task: Task, number: int, address: int, count: int, timeout: Timespe
     operations = [Operation(*each) for each in OPERATION.iter_unpack(task.mm.read(address, count * OPERATION.size))]
     until_ns = None if timeout is None else task.clock.elapsed_ns() + timeout.ns()
     found = task.kernel.ipc.semaphores.find(number)
-    return found.operate(task, task.process, task.pid, operations, until_ns)
+    timer = partial(task.sleeper, CLOCK_MONOTONIC, HrTimerMode.ABS)
+    return found.operate(task, task.process, task.pid, operations, until_ns, timer)
 
 
 @syscall(aarch64=191, x86_64=66)

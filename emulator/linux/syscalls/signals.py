@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import struct
 
+from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.errors import EAGAIN, EFAULT, EINTR, EINVAL, ENOMEM, EPERM, ERESTARTNOHAND, ESRCH, LinuxError
 from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
 from emulator.linux.fs.signal_files import SignalFile
 from emulator.linux.process.credentials import CAP_KILL
 from emulator.linux.process.task import Process, Task
+from emulator.linux.sched.hrtimers import HrTimerMode
 from emulator.linux.sched.waiting import Sleeping, sleep_until
+from emulator.linux.signals.dequeuing import dequeue
 from emulator.linux.signals.signal import (
     NSIG,
     SI_TKILL,
@@ -119,12 +122,13 @@ def rt_sigtimedwait(
     signals = task.signals
     mask = uthese.value & ~UNBLOCKABLE
     until = None if uts is None else task.clock.elapsed_ns() + uts.ns()
-    taken = signals.take(mask)
+    taken = dequeue(task, mask)
     if taken is None:
         signals.awaited = mask
-        came = not (yield from sleep_until(until, f"{task.comm}'s rt_sigtimedwait"))
+        timer = None if until is None else task.sleeper(CLOCK_MONOTONIC, HrTimerMode.REL)
+        came = not (yield from sleep_until(until, f"{task.comm}'s rt_sigtimedwait", timer))
         signals.awaited = 0
-        taken = signals.take(mask)
+        taken = dequeue(task, mask)
         if taken is None:
             raise LinuxError(EINTR if came else EAGAIN, "no signal of the set came")
     if uinfo:

@@ -6,12 +6,27 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 
+from emulator.linux.clock_ids import (
+    CLOCK_BOOTTIME,
+    CLOCK_BOOTTIME_ALARM,
+    CLOCK_MONOTONIC,
+    CLOCK_MONOTONIC_COARSE,
+    CLOCK_MONOTONIC_RAW,
+    CLOCK_PROCESS_CPUTIME_ID,
+    CLOCK_REALTIME,
+    CLOCK_REALTIME_ALARM,
+    CLOCK_REALTIME_COARSE,
+    CLOCK_TAI,
+    CLOCK_THREAD_CPUTIME_ID,
+)
 from emulator.linux.errors import EAGAIN, EINTR, EINVAL, EOPNOTSUPP, EPERM, ERESTARTNOHAND, LinuxError
 from emulator.linux.process.limits import RLIMIT_SIGPENDING
-from emulator.linux.process.posix_timers import PosixTimer
+from emulator.linux.process.posix_timers import DELAYTIMER_MAX, PosixTimer
 from emulator.linux.process.task import Process, Task
+from emulator.linux.sched.hrtimers import POSIX_TIMER_FN, HrTimer, HrTimerMode
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.waiting import Sleeping, sleep_until
+from emulator.linux.signals.dequeuing import ITIMER_REAL
 from emulator.linux.signals.signal import (
     NSIG,
     SI_KERNEL,
@@ -40,9 +55,6 @@ from emulator.linux.structures import (
 from emulator.linux.syscalls.table import Address, In, OptionalIn, Out, Support, UInt, syscall
 
 # uapi/linux/time.h
-CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, CLOCK_MONOTONIC_RAW = range(5)
-CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM = range(5, 10)
-CLOCK_TAI = 11
 CPUCLOCK_KIND, CPUCLOCK_USER, CPUCLOCK_FD, CPUCLOCK_PER_THREAD = 3, 1, 3, 4  # of negative clocks
 TIMER_ABSTIME = 1
 
@@ -159,7 +171,8 @@ def time(task: Task, tloc: Out[U64]) -> int:
 
 @syscall(aarch64=101, x86_64=35)
 def nanosleep(task: Task, rqtp: In[Timespec], rmtp: Out[Timespec]) -> Sleeping[int]:
-    return _sleep(task, task.clock.elapsed_ns() + rqtp.ns(), rmtp)
+    wake_ns = task.clock.elapsed_ns() + rqtp.ns()
+    return _sleep(task, wake_ns, rmtp, task.sleeper(CLOCK_MONOTONIC, HrTimerMode.REL))
 
 
 @syscall(aarch64=115, x86_64=230)
@@ -170,14 +183,16 @@ def clock_nanosleep(task: Task, which_clock: int, flags: int, rqtp: In[Timespec]
     now = task.clock.elapsed_ns()
     if flags & TIMER_ABSTIME:
         wake = now + rqtp.ns() - _now(task, which_clock)
-        if not (yield from sleep_until(wake, f"{task.comm}'s clock_nanosleep")):
+        timer = task.sleeper(which_clock, HrTimerMode.ABS)
+        if not (yield from sleep_until(wake, f"{task.comm}'s clock_nanosleep", timer)):
             raise LinuxError(ERESTARTNOHAND, "a signal came first")
         return 0
-    return (yield from _sleep(task, now + rqtp.ns(), rmtp))
+    wake = now + rqtp.ns()
+    return (yield from _sleep(task, wake, rmtp, task.sleeper(which_clock, HrTimerMode.REL)))
 
 
-def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec]) -> Sleeping[int]:
-    if (yield from sleep_until(wake_ns, f"{task.comm}'s nanosleep")):
+def _sleep(task: Task, wake_ns: int, remaining: Out[Timespec], timer: HrTimer) -> Sleeping[int]:
+    if (yield from sleep_until(wake_ns, f"{task.comm}'s nanosleep", timer)):
         return 0
     if remaining:
         remaining.write(Timespec.from_ns(max(wake_ns - task.clock.elapsed_ns(), 0)))
@@ -202,18 +217,21 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
     if timer is None:
         process = task.process
         cpu_ns = {0: None, 1: process.user_ns, 2: process.cpu_ns}[which]
+        hrtimer = task.kernel.hrtimers.real_timer(process.pid) if cpu_ns is None else None
         timer = task.interval_timers[which] = IntervalTimer(
-            task.kernel.timers, task.clock, lambda: _expire(process, which), cpu_ns
+            task.kernel.timers, task.clock, lambda: _expire(process, which), cpu_ns, hrtimer=hrtimer
         )
         if cpu_ns is not None:
             process.measure(timer)
     return timer
 
 
-def _expire(process: Process, which: int) -> None:
+def _expire(process: Process, which: int) -> bool:
+    """That of elapsed time rests until its signal is dequeued."""
     if process.threads:
         process.threads[0].kernel.tell_itimer_expired(process, which)
     _signal(process, SignalInfo(ITIMER_SIGNALS[which], SI_KERNEL))
+    return which != ITIMER_REAL
 
 
 def _signal(process: Process, info: SignalInfo) -> None:
@@ -234,24 +252,23 @@ def setitimer(task: Task, which: int, value: OptionalIn[Itimerval], ovalue: Out[
     if ovalue:
         ovalue.write(Itimerval(timer.interval_ns, timer.remaining_ns()))
     value_ns, interval_ns = (value.value_ns, value.interval_ns) if value else (0, 0)
-    task.kernel.tell_itimer(task, which, value_ns, interval_ns)
     timer.set(value_ns, interval_ns)
+    task.kernel.tell_itimer(task, which, value_ns, interval_ns)
     return 0
 
 
 @syscall(x86_64=37)
 def alarm(task: Task, seconds: UInt) -> int:
-    timer = _interval_timer(task, 0)
+    timer = _interval_timer(task, ITIMER_REAL)
     left = timer.remaining_ns()
-    task.kernel.tell_itimer(task, 0, seconds * NANOSECONDS, 0)
     timer.set(seconds * NANOSECONDS, 0)
+    task.kernel.tell_itimer(task, ITIMER_REAL, seconds * NANOSECONDS, 0)
     return max(round(left / NANOSECONDS), 1) if left else 0
 
 
 # ---- POSIX timers
 
 SIGEVENT_SIZE = 64
-INT_MAX = (1 << 31) - 1  # DELAYTIMER_MAX
 
 
 @syscall(aarch64=107, x86_64=222)
@@ -278,25 +295,26 @@ def timer_create(task: Task, which_clock: int, timer_event_spec: Address, create
             raise LinuxError(EINVAL, f"thread {thread_id} is none of this process")
     info = SignalInfo(signal, SI_TIMER, value=value, timer_id=number)
 
-    def fire() -> None:
+    def fire() -> bool:
+        """If the signal is ignored, nobody will dequeue it."""
         if notify == SIGEV_NONE:
-            return
+            return False
         pending = pending_of_timer(process, number)
-        if pending is not None:
+        if pending is not None:  # it has been set anew meanwhile
             queue, sent = pending
-            posix_timer.overruns = min(posix_timer.overruns + 1 + timer.missed, INT_MAX)
-            queue.replace(sent, replace(sent, overrun=posix_timer.overruns))
-            return
-        posix_timer.overruns_before, posix_timer.overruns = posix_timer.overruns, min(timer.missed, INT_MAX)
-        sent = replace(info, overrun=posix_timer.overruns)
+            queue.replace(sent, replace(sent, overrun=min(sent.overrun + 1, DELAYTIMER_MAX)))
+            return False
         if thread is None:
-            _signal(process, sent)
+            _signal(process, info)
         else:
-            thread.kernel.send_signal(thread, sent)
+            thread.kernel.send_signal(thread, info)
+        return pending_of_timer(process, number) is None
 
     cpu_ns, measured = _cpu_clock(task, which_clock) if which_clock in CPU_CLOCKS or which_clock < 0 else (None, None)
-    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns, measured)
-    posix_timer = task.posix_timers.add(number, which_clock, timer)
+    hrtimer = None if cpu_ns is not None else task.kernel.hrtimers.create(POSIX_TIMER_FN, which_clock)
+    started = None if notify == SIGEV_NONE else hrtimer  # the others are looked at when somebody asks
+    timer = IntervalTimer(task.kernel.timers, task.clock, fire, cpu_ns, measured, started)
+    task.posix_timers.add(number, which_clock, timer, hrtimer)
     if cpu_ns is not None:
         process.measure(timer)
     created_timer_id.write(U32(number))
@@ -316,14 +334,16 @@ def timer_settime(
 ) -> int:
     posix_timer = _posix_timer(task, timer_id)
     timer = posix_timer.timer
-    before = Itimerspec(timer.interval_ns, timer.remaining_ns())
-    posix_timer.overruns = posix_timer.overruns_before = 0
-    if flags & TIMER_ABSTIME and new_setting.value_ns:
-        timer.set_absolute(
-            timer.now_ns() + new_setting.value_ns - _now(task, posix_timer.clock), new_setting.interval_ns
-        )
-    else:
-        timer.set(new_setting.value_ns, new_setting.interval_ns)
+    before = Itimerspec(timer.interval_ns, timer.until_next_ns())
+    posix_timer.overruns = 0
+    value_ns, interval_ns = new_setting.value_ns, new_setting.interval_ns
+    timer.cancel()
+    if value_ns:
+        if posix_timer.hrtimer is not None and posix_timer.hrtimer.function == POSIX_TIMER_FN:  # no alarm
+            posix_timer.hrtimer.set_mode(HrTimerMode.ABS if flags & TIMER_ABSTIME else HrTimerMode.REL)
+        if flags & TIMER_ABSTIME:
+            value_ns -= _now(task, posix_timer.clock)
+        timer.set_absolute(timer.now_ns() + value_ns, interval_ns)
     if old_setting:
         old_setting.write(before)
     return 0
@@ -332,15 +352,14 @@ def timer_settime(
 @syscall(aarch64=108, x86_64=224)
 def timer_gettime(task: Task, timer_id: int, setting: Out[Itimerspec]) -> int:
     timer = _posix_timer(task, timer_id).timer
-    setting.write(Itimerspec(timer.interval_ns, timer.remaining_ns()))
+    setting.write(Itimerspec(timer.interval_ns, timer.until_next_ns()))
     return 0
 
 
 @syscall(aarch64=109, x86_64=225)
 def timer_getoverrun(task: Task, timer_id: int) -> int:
     """Of the last signal that was delivered."""
-    timer = _posix_timer(task, timer_id)
-    return timer.overruns if pending_of_timer(task.process, timer_id) is None else timer.overruns_before
+    return _posix_timer(task, timer_id).overruns
 
 
 @syscall(aarch64=111, x86_64=226)

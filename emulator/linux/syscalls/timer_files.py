@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from emulator.linux.errors import EINVAL, LinuxError
-from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
-from emulator.linux.fs.timer_files import TimerFile
-from emulator.linux.process.task import Task
-from emulator.linux.structures import Itimerspec
-from emulator.linux.syscalls.table import In, Out, UInt, syscall
-from emulator.linux.syscalls.time import (
+from emulator.linux.clock_ids import (
     CLOCK_BOOTTIME,
     CLOCK_BOOTTIME_ALARM,
     CLOCK_MONOTONIC,
     CLOCK_REALTIME,
     CLOCK_REALTIME_ALARM,
-    CLOCKS,
 )
+from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK
+from emulator.linux.fs.timer_files import TimerFile
+from emulator.linux.process.task import Task
+from emulator.linux.sched.hrtimers import TIMERFD_TMRPROC, HrTimerMode
+from emulator.linux.structures import Itimerspec
+from emulator.linux.syscalls.table import In, Out, UInt, syscall
+from emulator.linux.syscalls.time import CLOCKS
 
 TIMER_CLOCKS = (CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM, CLOCK_BOOTTIME_ALARM)
 TFD_TIMER_ABSTIME = 1
@@ -27,7 +28,8 @@ def timerfd_create(task: Task, clockid: int, flags: UInt) -> int:
     if flags & ~(O_CLOEXEC | O_NONBLOCK) or clockid not in TIMER_CLOCKS:
         raise LinuxError(EINVAL, f"a timerfd of clock {clockid} with flags {flags:#x}")
     kernel = task.kernel
-    file = TimerFile(task.clock, clockid, lambda: kernel.timers, flags & O_NONBLOCK)
+    hrtimer = kernel.hrtimers.create(TIMERFD_TMRPROC, clockid)
+    file = TimerFile(task.clock, clockid, lambda: kernel.timers, flags & O_NONBLOCK, hrtimer)
     return task.files.install(file, bool(flags & O_CLOEXEC))
 
 
@@ -48,7 +50,7 @@ def timerfd_settime(task: Task, ufd: int, flags: int, utmr: In[Itimerspec], otmr
     if utmr.value_ns:
         start_ns = CLOCKS[file.clock_id](task) if flags & TFD_TIMER_ABSTIME else 0
         due_ns = task.clock.elapsed_ns() + utmr.value_ns - start_ns
-    file.set(due_ns, utmr.interval_ns)
+    file.set(due_ns, utmr.interval_ns, HrTimerMode.ABS if flags & TFD_TIMER_ABSTIME else HrTimerMode.REL)
     if otmr:
         otmr.write(before)
     return 0

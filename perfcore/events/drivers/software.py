@@ -9,7 +9,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.process.task import Task
-from emulator.linux.tracepoints import Tracepoint
+from emulator.linux.tracepoint import Tracepoint
 from perfcore.abi.constants import PerfType, SampleType, SoftwareId
 from perfcore.events.drivers.without_counters import CountedAsTold
 from perfcore.events.event import PerfEvent

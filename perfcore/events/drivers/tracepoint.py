@@ -18,6 +18,7 @@ from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.kernel_tracepoints import CPU_FREQUENCY, SYS_ENTER, SYS_EXIT
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from perfcore.abi.tracepoints import FIRST_SYSCALL_ID, TracepointEvent, Value
+from perfcore.events.drivers.hrtimer_sources import hrtimer_sources
 from perfcore.events.drivers.software import count_occurrence, start_software_period
 from perfcore.events.drivers.tracepoint_sources import (
     IDLE,
@@ -31,6 +32,7 @@ from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
 from perfcore.events.late_probes import DefinedEvent, LateProbes
 from perfcore.events.permission import check_tracepoint
+from perfcore.events.probes.kernel_functions import KernelFunctions
 from perfcore.events.programs import ProgramArray
 from perfcore.events.tracepoint_filter import Filter, parse_filter
 
@@ -48,7 +50,8 @@ class TracepointDriver(CountedAsTold):
         self._isa = kernel.architecture.isa
         self._active: dict[int, list[PerfEvent]] = {}  # by config
         self._tracepoints = kernel.tracepoints
-        self._sources = dict(SOURCES)
+        functions = KernelFunctions(self._isa)
+        self._sources = SOURCES | hrtimer_sources(lambda name: functions.addresses[name])
         self._listeners: dict[int, Callable[..., None]] = {}
         self._heard: set[int] = set()  # of what happens often
         self._programs: dict[int, ProgramArray] = {}

@@ -24,7 +24,8 @@ from emulator.linux.signals.signal import (
     default_action,
 )
 from emulator.linux.structures import NANOSECONDS
-from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from emulator.linux.tracepoint import Tracepoint
+from emulator.linux.tracepoints import Tracepoints
 from perfcore.abi.kernel_tracepoints import (
     CONTENTION_BEGIN,
     CONTENTION_END,
@@ -95,7 +96,7 @@ def _of_the_task(linux: Linux, task: Task, *_: object) -> Cpu:
     return task.cpu
 
 
-def _that_executes(linux: Linux, *_: object) -> Cpu:
+def that_executes(linux: Linux, *_: object) -> Cpu:
     return linux.executing_cpu
 
 
@@ -203,13 +204,13 @@ SOURCES: dict[int, Source] = {
     ),
     SCHED_STAT_RUNTIME.id: Source(lambda points: points.sched_stat_runtime, _on_that_cpu, _delay),
     SCHED_STAT_WAIT.id: Source(lambda points: points.sched_stat_wait, _on_that_cpu, _delay),
-    SCHED_STAT_SLEEP.id: Source(lambda points: points.sched_stat_sleep, _that_executes, _delay),
-    SCHED_STAT_BLOCKED.id: Source(lambda points: points.sched_stat_blocked, _that_executes, _delay),
-    SCHED_STAT_IOWAIT.id: Source(lambda points: points.sched_stat_iowait, _that_executes, _delay),
+    SCHED_STAT_SLEEP.id: Source(lambda points: points.sched_stat_sleep, that_executes, _delay),
+    SCHED_STAT_BLOCKED.id: Source(lambda points: points.sched_stat_blocked, that_executes, _delay),
+    SCHED_STAT_IOWAIT.id: Source(lambda points: points.sched_stat_iowait, that_executes, _delay),
     SCHED_SWITCH.id: Source(lambda points: points.sched_switch, _that_switches, _switch),
-    SCHED_WAKEUP.id: Source(lambda points: points.sched_wakeup, _that_executes, _placed),
-    SCHED_WAKEUP_NEW.id: Source(lambda points: points.sched_wakeup_new, _that_executes, _placed),
-    SCHED_WAKING.id: Source(lambda points: points.sched_waking, _that_executes, _placed),
+    SCHED_WAKEUP.id: Source(lambda points: points.sched_wakeup, that_executes, _placed),
+    SCHED_WAKEUP_NEW.id: Source(lambda points: points.sched_wakeup_new, that_executes, _placed),
+    SCHED_WAKING.id: Source(lambda points: points.sched_waking, that_executes, _placed),
     TASK_NEWTASK.id: Source(
         lambda points: points.task_newtask, _of_the_task, lambda _, child, flags: (child.tid, child.comm, flags, 0)
     ),
@@ -217,12 +218,12 @@ SOURCES: dict[int, Source] = {
         lambda points: points.task_rename, _of_the_task, lambda task, comm: (task.tid, task.comm, comm, 0)
     ),
     SIGNAL_DELIVER.id: Source(lambda points: points.signal_deliver, _of_the_task, _delivered),
-    SIGNAL_GENERATE.id: Source(lambda points: points.signal_generate, _that_executes, _generated),
-    ITIMER_EXPIRE.id: Source(lambda points: points.itimer_expire, _that_executes, _itimer_expired),
+    SIGNAL_GENERATE.id: Source(lambda points: points.signal_generate, that_executes, _generated),
+    ITIMER_EXPIRE.id: Source(lambda points: points.itimer_expire, that_executes, _itimer_expired),
     ITIMER_STATE.id: Source(lambda points: points.itimer_state, _of_the_task, _itimer),
-    CONTENTION_BEGIN.id: Source(lambda _: _NEVER, _that_executes, lambda: ()),
-    CONTENTION_END.id: Source(lambda _: _NEVER, _that_executes, lambda: ()),
-    CPU_FREQUENCY.id: Source(lambda _: _NEVER, _that_executes, lambda: ()),
+    CONTENTION_BEGIN.id: Source(lambda _: _NEVER, that_executes, lambda: ()),
+    CONTENTION_END.id: Source(lambda _: _NEVER, that_executes, lambda: ()),
+    CPU_FREQUENCY.id: Source(lambda _: _NEVER, that_executes, lambda: ()),
     CPU_IDLE.id: Source(
         lambda points: points.cpu_idle,
         _that_switches,

@@ -35,6 +35,16 @@ _OTHERS = (
     KernelFunction("try_to_wake_up"),
     KernelFunction("wake_up_new_task"),
 )
+# What timers call, of which tracepoints tell. They are no moments: nobody can probe them.
+_OF_TIMERS = (
+    "alarmtimer_fired",
+    "dl_task_timer",
+    "hrtimer_wakeup",
+    "inactive_task_timer",
+    "it_real_fn",
+    "posix_timer_fn",
+    "timerfd_tmrproc",
+)
 
 
 class KernelFunctions:
@@ -58,7 +68,7 @@ class KernelFunctions:
     def addresses(self) -> Mapping[str, int]:
         """Of functions, and of the text's ends."""
         first = _TEXT[self._isa]
-        names = ("_text", "_stext", *self.by_name, "_etext")
+        names = ("_text", "_stext", *self.by_name, *_OF_TIMERS, "_etext")
         return {name: first + _APART * number for number, name in enumerate(names)}
 
     def find(self, address: int) -> tuple[KernelFunction, int] | None:

@@ -11,7 +11,8 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.fs.file import O_CLOEXEC, O_PATH
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls.table import load
-from emulator.linux.tracepoints import Tracepoint, Tracepoints
+from emulator.linux.tracepoint import Tracepoint
+from emulator.linux.tracepoints import Tracepoints
 from perfcore.abi.pt_regs import ARGUMENTS, PT_REGS
 from perfcore.events.kernel import Linux
 from perfcore.events.probes.kernel_functions import KernelFunction

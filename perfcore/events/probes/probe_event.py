@@ -10,7 +10,7 @@ from emulator.cpu import Cpu
 from emulator.linux.errors import LinuxError
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import Task
-from emulator.linux.tracepoints import Tracepoint
+from emulator.linux.tracepoint import Tracepoint
 from perfcore.abi.tracepoints import Field, TracepointEvent, Value
 from perfcore.events.probes.fetch_args import Argument
 from perfcore.events.probes.fetch_types import ProbeField

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.clock import Clock
+from emulator.linux.sched.hrtimers import HrTimerMode, HrTimers, HrTimerTracepoints
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import FOREVER, Timers
 
@@ -14,10 +15,14 @@ class Hand:
         self.cycles = 0
         self.clock = Clock(lambda: self.cycles, 2_000_000_000)
         self.timers = Timers(self.clock, lambda: self.cycles)
-        self.fired: list[str] = []
+        self.fired: list[object] = []
 
     def fires(self, name: str) -> None:
         self.fired.append(name)
+
+    def ticks(self, goes_on: bool = False) -> bool:
+        self.fires("tick")
+        return goes_on
 
 
 def test_nothing_is_due_without_timers() -> None:
@@ -87,7 +92,7 @@ def test_a_callback_may_set_the_next_timer() -> None:
 
 def test_an_interval_timer_keeps_its_rhythm() -> None:
     hand = Hand()
-    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"))
+    timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.ticks(goes_on=True))
     timer.set(100, 40)
     assert timer.remaining_ns() == 100
     hand.cycles = 200  # 100 ns
@@ -101,12 +106,49 @@ def test_an_interval_timer_keeps_its_rhythm() -> None:
     assert hand.timers.next_cycle() == FOREVER
 
 
+def test_an_interval_timer_rests_until_it_goes_on() -> None:
+    """As Linux's do from their signal to its delivery. Due at 100 ns; at 190 ns 140 and 180 have passed, 220 is next."""
+    hand = Hand()
+    timer = IntervalTimer(hand.timers, hand.clock, hand.ticks)
+    timer.set(100, 40)
+    hand.cycles = 2 * 190
+    hand.timers.fire_due()
+    assert (hand.fired, timer.rests, hand.timers.next_cycle()) == (["tick"], True, FOREVER)
+    assert (timer.remaining_ns(), timer.until_next_ns()) == (0, 30)
+    timer.go_on()
+    assert (timer.rests, timer.missed, timer.remaining_ns()) == (False, 2, 30)
+    assert hand.timers.next_cycle() == 2 * 220
+    timer.go_on()
+    assert timer.remaining_ns() == 30
+
+
+def test_an_hrtimer_tells_of_an_interval_timer() -> None:
+    """On its clock: CLOCK_MONOTONIC is 100 s ahead of the machine's."""
+    hand, tracepoints = Hand(), HrTimerTracepoints()
+    told = hand.fired
+    start = 100_000_000_000
+    hrtimer = HrTimers(tracepoints, hand.clock).real_timer(7)
+    timer = IntervalTimer(hand.timers, hand.clock, hand.ticks, hrtimer=hrtimer)
+    timer.set(100, 40)  # nobody hears
+    tracepoints.start.subscribe(lambda timer, expires, soft, mode: told.append((timer.function, expires, soft, mode)))
+    tracepoints.expire_entry.subscribe(lambda timer, now: told.append(("entry", now)))
+    tracepoints.expire_exit.subscribe(lambda timer: told.append("exit"))
+    tracepoints.cancel.subscribe(lambda timer: told.append("cancel"))
+    hand.cycles = 2 * 101
+    hand.timers.fire_due()
+    timer.cancel()  # it is not armed
+    assert told == [("entry", start + 101), "tick", "exit"]
+    told.clear()
+    timer.set(20, 0)
+    timer.cancel()
+    timer.cancel()
+    assert told == [("it_real_fn", start + 121, start + 121, HrTimerMode.REL), "cancel"]
+
+
 def test_a_cpu_time_timer_rests_while_its_task_is_on_no_cpu() -> None:
     hand = Hand()
     away = 0
-    timer = IntervalTimer(
-        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - away)
-    )
+    timer = IntervalTimer(hand.timers, hand.clock, hand.ticks, lambda: hand.clock.at(hand.cycles - away))
     timer.resume("thread", hand.timers)
     timer.set(50, 0)
     hand.cycles = 40
@@ -122,7 +164,7 @@ def test_two_threads_use_up_a_cpu_time_twice_as_fast() -> None:
     """100 ns are 200 cycles of one thread, or 100 of two; a timer of one thread does not hear of the other."""
     hand = Hand()
     for of, cycle in ((None, 100), ("first", 200)):
-        timer = IntervalTimer(hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: 0, of)
+        timer = IntervalTimer(hand.timers, hand.clock, hand.ticks, lambda: 0, of)
         for thread in ("first", "second"):
             timer.resume(thread, hand.timers)
         timer.set(100, 0)
@@ -136,9 +178,7 @@ def test_a_user_time_timer_waits_while_the_kernel_works() -> None:
     """50 ns of user time are 100 cycles; the kernel takes 60 of those that pass, so that they end at cycle 160."""
     hand = Hand()
     kernel_cycles = 0
-    timer = IntervalTimer(
-        hand.timers, hand.clock, lambda: hand.fires("tick"), lambda: hand.clock.at(hand.cycles - kernel_cycles)
-    )
+    timer = IntervalTimer(hand.timers, hand.clock, hand.ticks, lambda: hand.clock.at(hand.cycles - kernel_cycles))
     timer.resume("thread", hand.timers)
     timer.set(50, 0)
     hand.cycles, kernel_cycles = 100, 60

@@ -193,6 +193,9 @@ def make_guest(tmp_path):
             architecture=arch,
             signals=SignalState(),
             credentials=Credentials(),
+            nice=0,
+            slack_ns=50_000,
+            sleeper=lambda *asked: None,
         )
         return Guest(tmp_path, tree, task, messages)
 

@@ -194,9 +194,11 @@ ITIMER_STATE = TracepointEvent(
 
 _HRTIMER, _FUNCTION = Field("void *", "hrtimer"), Field("void *", "function")
 _HRTIMER_CLOCKS = {0: "CLOCK_REALTIME", 1: "CLOCK_MONOTONIC", 7: "CLOCK_BOOTTIME", 11: "CLOCK_TAI"}
-_HRTIMER_MODES = [
-    way + pinned + where for where in ("", "_SOFT", "_HARD") for pinned in ("", "_PINNED") for way in ("ABS", "REL")
+HRTIMER_MODES = {"ABS": 0, "REL": 1, "PINNED": 2, "SOFT": 4, "HARD": 8}  # enum hrtimer_mode; the others are sums
+_WHOLE_MODES = [
+    f"{way}{pinned}{where}" for where in ("", "_SOFT", "_HARD") for pinned in ("", "_PINNED") for way in ("ABS", "REL")
 ]
+HRTIMER_MODES |= {name: sum(HRTIMER_MODES[part] for part in name.split("_")) for name in _WHOLE_MODES}
 
 
 def _symbolic(field: str, names: Mapping[int, str] | Mapping[str, str]) -> str:
@@ -205,7 +207,7 @@ def _symbolic(field: str, names: Mapping[int, str] | Mapping[str, str]) -> str:
 
 
 _CLOCK = _symbolic("clockid", _HRTIMER_CLOCKS)
-_MODE = _symbolic("mode", {f"HRTIMER_MODE_{name}": name.replace("_", "|") for name in _HRTIMER_MODES})
+_MODE = _symbolic("mode", {f"HRTIMER_MODE_{name}": name.replace("_", "|") for name in _WHOLE_MODES})
 HRTIMER_INIT = TracepointEvent(
     334,
     "timer",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from perfcore.abi.kernel_tracepoints import HRTIMER_MODES
 from perfcore.bpf.types.writer import Declarations, Function, Members
 
 TASK = "struct task_struct"
@@ -66,6 +67,7 @@ _TYPEDEFS: dict[str, str | Function] = {  # of 6.12
     "umode_t": "unsigned short",
     "vm_fault_t": "unsigned int",
 }
+_ENUMS = {"enum hrtimer_mode": {f"HRTIMER_MODE_{name}": value for name, value in HRTIMER_MODES.items()}}
 _STRUCTURES: dict[str, Members] = {
     "struct fd_set": (("unsigned long [16]", "fds_bits"),),
     "struct sigset": (("unsigned long [1]", "sig"),),
@@ -139,6 +141,7 @@ def declarations(isa: str, more: Mapping[str, Members], typedefs: Mapping[str, F
         {**_TYPEDEFS, "bpf_user_pt_regs_t": _USER_REGISTERS[isa], **typedefs},
         structures,
         _ANONYMOUS | _ANONYMOUS_REGS,
+        _ENUMS,
     )
 
 
@@ -188,6 +191,8 @@ UNKNOWN_ARGUMENTS: Mapping[str, frozenset[int]] = {  # of those: which the model
 CLASSES: Mapping[str, str] = {
     "cpu_frequency": "cpu",
     "cpu_idle": "cpu",
+    "hrtimer_cancel": "hrtimer_class",
+    "hrtimer_expire_exit": "hrtimer_class",
     "page_fault_kernel": "x86_exceptions",
     "page_fault_user": "x86_exceptions",
     "sched_process_exit": "sched_process_template",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -17,6 +17,7 @@ class Kind(IntEnum):
     ARRAY = 3
     STRUCT = 4
     UNION = 5
+    ENUM = 6
     FWD = 7
     TYPEDEF = 8
     CONST = 10
@@ -25,7 +26,7 @@ class Kind(IntEnum):
 
 
 _SIGNED, _BOOL = 1, 4  # encodings of an INT
-POINTER_BYTES = 8
+POINTER_BYTES, ENUM_BYTES = 8, 4
 _INTS = {  # by the names that compilers give them: bytes, encoding
     "char": (1, 0),
     "signed char": (1, _SIGNED),
@@ -69,12 +70,13 @@ Members = Sequence[tuple[str, str]]
 class Declarations:
     """What the names of types mean: `typedefs` to a C type, or to a prototype, of which they are pointers; `structures`
     by `struct NAME` or `union NAME` to their members, as C lays them out. `anonymous` ones have a name here that is not
-    written. Whatever is not declared is known to exist, and no more.
+    written. `enums` by `enum NAME` to their values. Whatever is not declared is known to exist, and no more.
     """
 
     typedefs: Mapping[str, str | Function]
     structures: Mapping[str, Members]
     anonymous: frozenset[str] = frozenset()
+    enums: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 class TypeWriter:
@@ -121,6 +123,8 @@ class TypeWriter:
             return self._sized(text, self._add(Kind.INT, text, size, behind=behind), size)
         if text in self._declared.structures:
             return self._add_structure(text)
+        if text in self._declared.enums:
+            return self._add_enum(text)
         if text.startswith(("struct ", "union ")):
             kind, _, name = text.partition(" ")
             number = self._add(Kind.FWD, name, 0, flag=kind == "union")
@@ -156,6 +160,12 @@ class TypeWriter:
         self._numbers[text] = number
         self._sizes[number] = size * count, alignment
         return number
+
+    def _add_enum(self, text: str) -> int:
+        values = self._declared.enums[text]
+        behind = b"".join(struct.pack("<Ii", self._string(name), value) for name, value in values.items())
+        number = self._add(Kind.ENUM, text.removeprefix("enum "), ENUM_BYTES, count=len(values), behind=behind)
+        return self._sized(text, number, ENUM_BYTES)
 
     def _add_structure(self, text: str) -> int:
         kind, _, name = text.partition(" ")

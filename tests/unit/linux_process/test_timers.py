@@ -107,7 +107,7 @@ def test_an_interval_timer_keeps_its_rhythm() -> None:
 
 
 def test_an_interval_timer_rests_until_it_goes_on() -> None:
-    """As Linux's do from their signal to its delivery. Due at 100 ns; at 190 ns 140 and 180 have passed, 220 is next."""
+    """As from a signal to its delivery. It is due at 100 ns; at 190 ns 140 and 180 have passed, 220 is next."""
     hand = Hand()
     timer = IntervalTimer(hand.timers, hand.clock, hand.ticks)
     timer.set(100, 40)

@@ -31,6 +31,8 @@ HRTIMER_WAKEUP, ALARMTIMER_FIRED = "hrtimer_wakeup", "alarmtimer_fired"
 IT_REAL_FN, POSIX_TIMER_FN, TIMERFD_TMRPROC = "it_real_fn", "posix_timer_fn", "timerfd_tmrproc"
 _ALARMS = {CLOCK_REALTIME_ALARM: CLOCK_REALTIME, CLOCK_BOOTTIME_ALARM: CLOCK_BOOTTIME}  # whose time each is of
 
+KTIME_MAX = (1 << 63) - 1  # ns
+
 T = TypeVar("T")
 
 
@@ -84,7 +86,8 @@ class HrTimer:
         self._armed = True
         if self._tracepoints.start:
             soft_ns = self._shown(due_ns)
-            self._tracepoints.start.fire(self, soft_ns + self.slack_ns, soft_ns, self._mode if mode is None else mode)
+            expires_ns = min(soft_ns + self.slack_ns, KTIME_MAX)
+            self._tracepoints.start.fire(self, expires_ns, soft_ns, self._mode if mode is None else mode)
 
     def expire(self, call: Callable[[], T]) -> T:
         """It has expired: what it does is done, and told."""
@@ -107,7 +110,7 @@ class HrTimer:
     def _shown(self, elapsed_ns: int) -> int:
         """On its clock. A relative one of CLOCK_REALTIME is of CLOCK_MONOTONIC: __hrtimer_init()."""
         realtime = self.clock_id == CLOCK_TAI or (self.clock_id == CLOCK_REALTIME and not self._mode & _REL)
-        return self._clock.shown_at(elapsed_ns, realtime=realtime)
+        return min(self._clock.shown_at(elapsed_ns, realtime=realtime), KTIME_MAX)
 
 
 _ABS, _REL = HrTimerMode.ABS, HrTimerMode.REL

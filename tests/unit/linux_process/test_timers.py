@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.clock import Clock
+from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.sched.hrtimers import HrTimerMode, HrTimers, HrTimerTracepoints
 from emulator.linux.sched.interval_timers import IntervalTimer
 from emulator.linux.sched.timers import FOREVER, Timers
@@ -143,6 +144,16 @@ def test_an_hrtimer_tells_of_an_interval_timer() -> None:
     timer.cancel()
     timer.cancel()
     assert told == [("it_real_fn", start + 121, start + 121, HrTimerMode.REL), "cancel"]
+
+
+def test_an_hrtimer_is_told_no_later_than_time_ends() -> None:
+    """KTIME_MAX is the last nanosecond of a signed 64-bit number; a task's slack is unsigned."""
+    hand, tracepoints = Hand(), HrTimerTracepoints()
+    tracepoints.start.subscribe(lambda timer, expires, soft, mode: hand.fired.append((expires, soft)))
+    timers = HrTimers(tracepoints, hand.clock)
+    timers.sleeper(7, CLOCK_MONOTONIC, HrTimerMode.REL, 50_000).start((1 << 63) - 1)
+    timers.sleeper(7, CLOCK_MONOTONIC, HrTimerMode.REL, (1 << 64) - 1).start(0)
+    assert hand.fired == [((1 << 63) - 1, (1 << 63) - 1), ((1 << 63) - 1, 100_000_000_000)]
 
 
 def test_a_cpu_time_timer_rests_while_its_task_is_on_no_cpu() -> None:

@@ -20,6 +20,19 @@ def levels_of(*, user: bool, kernel: bool) -> int:
     return user << Level.USER | kernel << Level.KERNEL
 
 
+Meaning = tuple[int, int, bool]
+"""Of a selecting register's value: the probes that are counted, at which levels, whether an overflow interrupts."""
+
+_MOST_MEANINGS = 256  # a kernel programs the same few again and again
+
+
+def remember(meanings: dict[int, Meaning], value: int, meaning: Meaning) -> None:
+    """What a selecting register with that value means, as long as there are not too many."""
+    if len(meanings) >= _MOST_MEANINGS:
+        meanings.clear()
+    meanings[value] = meaning
+
+
 class X86Counters(RegisterDevice):
     """`in_all` counters of a bank, of which `counters` are general-purpose: each selects what it counts, where, and
     whether its overflow interrupts; a global control and a freeze say which of them count."""
@@ -38,6 +51,7 @@ class X86Counters(RegisterDevice):
         self._levels = [levels_of(user=True, kernel=True)] * in_all  # by which it is filtered
         self._interrupting = 0  # bank mask of the counters that interrupt on overflow
         self._active = 0  # bank mask of the counters that are connected
+        self._meanings: dict[int, Meaning] = {}  # by the value of a selecting register
         self._frozen = False
 
     # the interrupt

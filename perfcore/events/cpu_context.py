@@ -7,7 +7,7 @@ PMU's timer (pmu_context). Software events need no counter and always go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
@@ -48,52 +48,61 @@ class CpuContext:
     def event_sched_in(self, event: PerfEvent) -> bool:
         if event.state <= EventState.OFF:
             return True
-        if not event.driver.has_room(event, self.cpu):
-            return False
+        driver, cpu = event.driver, self.cpu
         event.set_state(EventState.ACTIVE)
-        event.on_cpu = self.cpu
-        if event.driver.aux is not None:
+        event.on_cpu = cpu
+        if driver.aux is not None:
             log_itrace_start(event)
-        event.driver.add(event, self.cpu)
+        if not driver.add(event, cpu):
+            event.set_state(EventState.INACTIVE)
+            event.on_cpu = None
+            return False
         if event.rate.wants_tick:
             self._want_tick(event)
-        event.update_page()
+        if event.user_page is not None:
+            event.update_page()
         return True
 
     def event_sched_out(self, event: PerfEvent) -> None:
         if event.state != EventState.ACTIVE:
             return
         event.driver.del_(event)
-        if event.is_leader:
+        if event.group_leader is event:
             self._left(event)
         event.set_state(EventState.INACTIVE)
         event.on_cpu = None
-        event.update_page()
+        if event.user_page is not None:
+            event.update_page()
 
     def _group(self, leader: PerfEvent) -> PmuContext:
-        context = self.of_task if leader.of_task and self.of_task is not None else self.own
-        return context.pmu_of[leader]
+        context = self.of_task
+        return (self.own if context is None or leader.target is None else context).pmu_of[leader]
 
     def _left(self, leader: PerfEvent) -> None:
-        pmu = self._group(leader)
-        pmu.active_like(leader).pop(leader, None)
-        if leader.attr.exclusive and pmu.driver is not None:
+        pmu, attr = self._group(leader), leader.attr
+        (pmu.pinned_active if attr.pinned else pmu.flexible_active).pop(leader, None)
+        if attr.exclusive and pmu.driver is not None:
             self._pmu(pmu.driver).exclusive = False
 
     def group_sched_in(self, leader: PerfEvent) -> bool:
         """All of the group or nothing."""
-        for event in leader.group():
-            if not self.event_sched_in(event):
-                self.group_sched_out(leader)
+        if not leader.siblings:
+            if not self.event_sched_in(leader):
                 return False
-        pmu = self._group(leader)
-        pmu.active_like(leader)[leader] = None
-        if leader.attr.exclusive and pmu.driver is not None:
+        else:
+            for event in leader.group():
+                if not self.event_sched_in(event):
+                    self.group_sched_out(leader)
+                    return False
+        pmu, attr = self._group(leader), leader.attr
+        (pmu.pinned_active if attr.pinned else pmu.flexible_active)[leader] = None
+        if attr.exclusive and pmu.driver is not None:
             self._pmu(pmu.driver).exclusive = True
         return True
 
     def group_sched_out(self, leader: PerfEvent) -> None:
-        for event in leader.group():
+        self.event_sched_out(leader)
+        for event in leader.siblings:
             self.event_sched_out(event)
 
     # the groups of one context on one PMU
@@ -109,7 +118,8 @@ class CpuContext:
         """group_can_go_on: exclusive groups have a PMU alone."""
         if pmu.driver is None:
             return True
-        if self._pmu(pmu.driver).exclusive:
+        on = self._pmus.get(pmu.driver)
+        if on is not None and on.exclusive:
             return False
         return not (leader.attr.exclusive and pmu.active_like(leader))
 
@@ -165,6 +175,7 @@ class CpuContext:
     def _resched(self, driver: Driver, *, of_task: bool, pinned: bool) -> None:
         """ctx_resched: what comes behind the new one in the order goes off, and all that fit go on."""
         own, task = self._pmu_contexts(driver)
+        driver.pmu_disable(self.cpu)
         if task is not None:
             self._flexible_out(task)
             if pinned:
@@ -180,6 +191,7 @@ class CpuContext:
             self._flexible_in(own)
         if task is not None:
             self._flexible_in(task)
+        driver.pmu_enable(self.cpu)
 
     def _rotate(self, on: CpuPmuContext) -> bool:
         """perf_rotate_context: the first flexible group of each context that waits is the last from now on."""
@@ -188,6 +200,7 @@ class CpuContext:
         own_first = own.next_to_rotate(self.cpu.number) if own is not None and own.rotate_necessary else None
         if own_first is None and task_first is None:
             return False
+        on.driver.pmu_disable(self.cpu)
         if task is not None:
             self._flexible_out(task)
         if own is not None and own_first is not None:
@@ -198,14 +211,23 @@ class CpuContext:
             if task_first is not None:
                 task.rotate(task_first)
             self._flexible_in(task)
+        on.driver.pmu_enable(self.cpu)
         return True
 
     # the task
+
+    def _stop(self, *pmus: Iterable[Driver | None]) -> dict[Driver, None]:
+        """perf_ctx_disable(): whose counters stand until `pmu_enable`."""
+        drivers = {driver: None for some in pmus for driver in some if driver is not None}
+        for driver in drivers:
+            driver.pmu_disable(self.cpu)
+        return drivers
 
     def task_in(self, context: PerfEventContext) -> None:
         """The CPU's own flexible groups make way for the task's pinned ones (perf_event_context_sched_in)."""
         pmus = context.pmus.values()
         making_way = tuple(self.own.pmus.values()) if any(pmu.pinned for pmu in pmus) else ()
+        drivers = self._stop(context.pmus, self.own.pmus if making_way else ())
         for pmu in making_way:
             self._flexible_out(pmu)
         self.of_task = context
@@ -216,15 +238,20 @@ class CpuContext:
             self._flexible_in(pmu)
         for pmu in pmus:
             self._flexible_in(pmu)
+        for driver in drivers:
+            driver.pmu_enable(self.cpu)
         self._show_mapped(context, context.mapped_events)
 
     def task_out(self) -> None:
         context = self.of_task
         if context is None:
             return
+        drivers = self._stop(context.pmus)
         for pmu in context.pmus.values():
             self._pinned_out(pmu)
             self._flexible_out(pmu)
+        for driver in drivers:
+            driver.pmu_enable(self.cpu)
         context.stop_time()
         self.of_task = None
         self._show_mapped(context, {})

@@ -134,10 +134,12 @@ class PerfEvent:
         self.times.update(self._effective_state())
 
     def set_state(self, state: EventState) -> None:
-        if self.state == state:
+        old = self.state
+        if old == state:
             return
-        self.update_times()
-        if (self.state < 0) != (state < 0):
+        leader = self.group_leader.state
+        self.times.update(leader if leader < EventState.INACTIVE else old)  # as `_effective_state` has it
+        if (old < 0) != (state < 0):
             for sibling in self.siblings:
                 sibling.update_times()
         self.state = state

@@ -9,6 +9,7 @@ class HardwareState:
     """One event's part in its driver. Fields that a kind of driver has no use for stay as they are here."""
 
     __slots__ = (
+        "code",
         "config",
         "counter_mask",
         "expiry",
@@ -26,6 +27,7 @@ class HardwareState:
 
     def __init__(self, sample_period: int) -> None:
         self.config = 0  # as the driver's selecting register takes it
+        self.code = 0  # the part of `config` that fixed counters are chosen by
         self.idx = -1  # counter, -1 for none
         self.prev_count = 0  # the counter's value when it was last read or set
         self.sample_period = sample_period

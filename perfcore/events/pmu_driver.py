@@ -57,11 +57,14 @@ class PmuDriver(Protocol[Event]):
     def event_init(self, event: Event) -> None:
         """Accept `event`, or raise LinuxError: ENOENT if it is not this driver's, else why it cannot be."""
 
-    def has_room(self, event: Event, cpu: Cpu) -> bool:
-        """Whether `cpu` has a counter for `event`."""
+    def pmu_disable(self, cpu: Cpu) -> None:
+        """Several events are about to come and go on `cpu`, where nothing is executed before `pmu_enable`."""
 
-    def add(self, event: Event, cpu: Cpu) -> None:
-        """Give `event` a counter on `cpu`, which has room for it, and start it."""
+    def pmu_enable(self, cpu: Cpu) -> None:
+        """They have."""
+
+    def add(self, event: Event, cpu: Cpu) -> bool:
+        """Give `event` a counter on `cpu`, and start it. False: there is none for it."""
 
     def del_(self, event: Event) -> None:
         """Stop `event`, update its count and take its counter away."""

@@ -32,7 +32,7 @@ from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.x86_counters import X86Counters, levels_of
+from pmu.x86_counters import Meaning, X86Counters, levels_of, remember
 
 _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
 _PER_CYCLE = PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
@@ -186,11 +186,21 @@ class CoreCounters(X86Counters):
 
     def _write_control(self, value: int, counter: int) -> None:
         self._controls[counter] = value = PERF_CTLx.write(self._controls[counter], value)
+        meaning = self._meanings.get(value)
+        if meaning is None:
+            meaning = self._meaning(counter, value)
+        self._select(counter, *meaning)
+
+    def _meaning(self, counter: int, value: int) -> Meaning:
+        """Of a PERF_CTL with this value."""
         # only hosts or only guests: of virtual machines, which there are none of, so that it counts nowhere
         enabled = value & _EN and value & _WHERE in (0, _WHERE)
         probes = self._probes_of(value, counter) if enabled else 0
         levels = levels_of(user=bool(value & _USER), kernel=bool(value & _OS))
-        self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
+        meaning = probes, levels, value & (_INT | _EN) == _INT | _EN
+        if not enabled or value & _CODE in self._known:  # else it is told of again
+            remember(self._meanings, value, meaning)
+        return meaning
 
     def _probes_of(self, control: int, counter: int) -> int:
         code = control & _CODE

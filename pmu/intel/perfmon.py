@@ -44,7 +44,7 @@ from pmu.intel.registers import (
 )
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.x86_counters import X86Counters, levels_of
+from pmu.x86_counters import Meaning, X86Counters, levels_of, remember
 
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
 _PER_CYCLE = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
@@ -146,8 +146,13 @@ class Perfmon(X86Counters):
             raise ValueError(f"{register.name_of(index)}: bits {reserved:#x} of {value:#x} are reserved")
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
-        self.check(register, value, index)
-        super().write(register, value, index)
+        if value & self._reserved.get(register, 0):
+            self.check(register, value, index)
+        writer = self._writers.get(register)
+        if writer is None:
+            super().write(register, value, index)  # which says so
+        else:
+            writer(value, index)
 
     # the interrupt
 
@@ -220,16 +225,26 @@ class Perfmon(X86Counters):
         return self._selects[counter]
 
     def _write_select(self, value: int, counter: int) -> None:
-        self._check(IA32_PERFEVTSELx, counter)
+        if not 0 <= counter < self.counters:
+            self._check(IA32_PERFEVTSELx, counter)
         self._selects[counter] = value = IA32_PERFEVTSELx.write(self._selects[counter], value)
-        probes = 0
+        meaning = self._meanings.get(value)
+        if meaning is None:
+            meaning = self._meaning(counter, value)
+        self._select(counter, *meaning)
+
+    def _meaning(self, counter: int, value: int) -> Meaning:
+        """Of an IA32_PERFEVTSELx with this value."""
+        known: int | None = 0
         if value & _EN:
             known = self._probes_of(value & _CODE)
             if known is None:
                 self._tell_of_unknown(IA32_PERFEVTSELx.name_of(counter), value, value & _CODE)
-            probes = known or 0
         levels = levels_of(user=bool(value & _USR), kernel=bool(value & _OS))
-        self._select(counter, probes, levels, interrupts=value & (_INT | _EN) == _INT | _EN)
+        meaning = known or 0, levels, value & (_INT | _EN) == _INT | _EN
+        if known is not None:
+            remember(self._meanings, value, meaning)
+        return meaning
 
     def _read_counter(self, counter: int) -> int:
         if not 0 <= counter < self.counters:

@@ -1,6 +1,7 @@
 #include "core/counters.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
 
@@ -76,10 +77,12 @@ void CounterBank::set_width(unsigned index, unsigned bits, unsigned overflow_bit
     counter.value &= counter.limit;
 }
 
+// A wrap stops the core if it comes while its counter is armed, or has come and is not cleared when that is armed.
+// Whose arming does not change needs no look: who asks for the interrupt looks.
 void CounterBank::arm(uint64_t counters) {
-    sync_armed();
+    for (uint64_t changed = armed_ ^ counters; changed; changed &= changed - 1)
+        if (const auto index = static_cast<unsigned>(std::countr_zero(changed)); index < size()) sync(index);
     armed_ = counters;
-    sync_armed();
     if (overflowed_ & armed_) interrupt_ = true;
 }
 

@@ -94,6 +94,7 @@ void Core::add(ProbeMask probes, uint64_t times) {
 void Core::fold() {
     folded_at_ = retired();
     for (Block* block : ran_) {
+        if (!block->runs && !block->departures) continue;  // only noted, by the last fold
         std::array<uint64_t, DECODED_PROBES> fired{};
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++)
             fired[probe] = static_cast<uint64_t>(int64_t{block->runs} * block->counts[probe]);

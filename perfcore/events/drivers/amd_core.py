@@ -6,7 +6,7 @@ which is modelled. All counters are alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.hardware import CpuCounters
@@ -27,6 +27,7 @@ _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
 _RAW = (  # AMD64_RAW_EVENT_MASK
     _EVENT | PERF_CTLx.UnitMask.mask | PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
 )
+_ENABLE = PERF_CTLx.En.mask
 _LVT_NMI = LVT_PMC.make(MT=4)
 
 
@@ -70,15 +71,16 @@ class AmdCore(X86Driver):
     def write_counter(self, event: PerfEvent, value: int) -> None:
         event.hw.pmu.write(PERF_CTRx, value, event.hw.idx)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        hw = event.hw
-        counters.pmu.write(PERF_CTLx, hw.config | PERF_CTLx.En.mask, hw.idx)
-        counters.running |= 1 << hw.idx
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        for index, event in events.items():
+            counters.pmu.write(PERF_CTLx, event.hw.config | _ENABLE, index)
+            counters.running |= 1 << index
         counters.pmu.write(PerfCntrGlobalCtl, self._globally_enabled(counters))
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        counters.pmu.write(PERF_CTLx, event.hw.config, event.hw.idx)
-        counters.running &= ~(1 << event.hw.idx)
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        for index, event in events.items():
+            counters.pmu.write(PERF_CTLx, event.hw.config, index)
+            counters.running &= ~(1 << index)
 
     def _globally_enabled(self, counters: CpuCounters) -> int:
         """Mask of those that PerfCntrGlobalCtl lets count."""

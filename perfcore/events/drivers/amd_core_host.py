@@ -3,7 +3,7 @@ GuestOnly and HostOnly of each counter (arch/x86/events/amd/core.c)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.amd_core import AmdCore
@@ -31,10 +31,10 @@ class AmdCoreHost(AmdCore):
     def _globally_enabled(self, counters: CpuCounters) -> int:
         return self._host.counting(counters)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        super().enable_counter(counters, event)
-        self._host.set_events(counters, event)
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        super().enable_counters(counters, events)
+        self._host.set_events(counters, events)
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        self._host.clear_events(counters, event)
-        super().disable_counter(counters, event)
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        self._host.clear_events(counters, events)
+        super().disable_counters(counters, events)

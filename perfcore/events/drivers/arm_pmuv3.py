@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
@@ -120,8 +120,8 @@ class ArmPmuV3(HardwareDriver):
         if config1 & _CONFIG1_LONG and code != _CPU_CYCLES and not self._has_long_counters:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: config1 {config1:#x}: 64-bit user access is for cycles only")
 
-    def selected_code(self, event: PerfEvent) -> int:
-        return event.hw.config & (_EVENT | _CONDITION)
+    def selected_code(self, config: int) -> int:
+        return config & (_EVENT | _CONDITION)
 
     def fixed_index(self, number: int) -> int:
         return CYCLES + number
@@ -151,41 +151,52 @@ class ArmPmuV3(HardwareDriver):
 
     def read_counter(self, event: PerfEvent) -> int:
         hw = event.hw
-        if hw.idx < CYCLES:
-            return hw.pmu.read(PMEVCNTRn_EL0, hw.idx) & hw.counter_mask
-        return hw.pmu.read(PMCCNTR_EL0 if hw.idx == CYCLES else PMICNTR_EL0) & hw.counter_mask
+        index = hw.idx
+        if index < CYCLES:
+            return hw.pmu.read(PMEVCNTRn_EL0, index) & hw.counter_mask
+        return hw.pmu.read(PMCCNTR_EL0 if index == CYCLES else PMICNTR_EL0) & hw.counter_mask
 
     def write_counter(self, event: PerfEvent, value: int) -> None:
         """armv8pmu_bias_long_counter: what is to overflow after 32 bits, in a counter that has more."""
         hw = event.hw
-        if hw.counter_mask == _LOW_HALF and (self._has_long_counters or hw.idx == CYCLES):
+        index = hw.idx
+        if hw.counter_mask == _LOW_HALF and (self._has_long_counters or index == CYCLES):
             value |= _BIAS
-        if hw.idx == CYCLES:
+        if index < CYCLES:
+            hw.pmu.write(PMEVCNTRn_EL0, value, index)
+        elif index == CYCLES:
             hw.pmu.write(PMCCNTR_EL0, value)
-        elif hw.idx == INSTRUCTIONS:
+        else:
             hw.pmu.write(PMICNTR_EL0, value)
-        else:
-            hw.pmu.write(PMEVCNTRn_EL0, value, hw.idx)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        pmu = counters.pmu
-        hw = event.hw
-        bit = 1 << hw.idx
-        if hw.idx == CYCLES:
-            pmu.write(PMCCFILTR_EL0, hw.config & _FILTERS)
-        elif hw.idx == INSTRUCTIONS:
-            pmu.write(PMICFILTR_EL0, hw.config & _FILTERS)
-        else:
-            pmu.write(PMEVTYPERn_EL0, hw.config, hw.idx)
-        pmu.write(PMINTENSET_EL1, bit)
-        pmu.write(PMCNTENSET_EL0, bit)
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """armv8pmu_enable_event, but that a type which the counter has already is not written again."""
+        pmu, selected = counters.pmu, counters.selected
+        bits = 0
+        for index, event in events.items():
+            bits |= 1 << index
+            config = event.hw.config
+            if selected.get(index) == config:
+                continue
+            selected[index] = config
+            if index == CYCLES:
+                pmu.write(PMCCFILTR_EL0, config & _FILTERS)
+            elif index == INSTRUCTIONS:
+                pmu.write(PMICFILTR_EL0, config & _FILTERS)
+            else:
+                pmu.write(PMEVTYPERn_EL0, config, index)
+        pmu.write(PMINTENSET_EL1, bits)
+        pmu.write(PMCNTENSET_EL0, bits)
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """armv8pmu_disable_event."""
         pmu = counters.pmu
-        bit = 1 << event.hw.idx
-        pmu.write(PMCNTENCLR_EL0, bit)
-        pmu.write(PMINTENCLR_EL1, bit)
-        pmu.write(PMOVSCLR_EL0, bit)
+        bits = 0
+        for index in events:
+            bits |= 1 << index
+        pmu.write(PMCNTENCLR_EL0, bits)
+        pmu.write(PMINTENCLR_EL1, bits)
+        pmu.write(PMOVSCLR_EL0, bits)
 
     def handle_interrupt(self, counters: CpuCounters) -> None:
         """armv8pmu_handle_irq."""
@@ -231,10 +242,11 @@ class ArmPmuV3(HardwareDriver):
                 pmu.write(PMCCNTR_EL0, 0)
         pmu.write(PMUSERENR_EL0, wanted)
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
-        super().add(event, cpu)
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        added = super().add(event, cpu)
         if self._has_user_access_by_counter and self.user_events:
             self._show_counters(self._cpus[cpu.number])
+        return added
 
     def _show_counters(self, counters: CpuCounters) -> None:
         """Those of the events that user space may read, and of no others."""

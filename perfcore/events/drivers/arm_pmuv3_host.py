@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
@@ -29,10 +29,10 @@ class ArmPmuV3Host(ArmPmuV3):
         free = (index for index in range(pmu.counters) if index not in used)
         return next((index for index in free if self._host.suits(index, event)), None)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        super().enable_counter(counters, event)
-        self._host.set_events(counters, event)
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        super().enable_counters(counters, events)
+        self._host.set_events(counters, events)
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        self._host.clear_events(counters, event)
-        super().disable_counter(counters, event)
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        self._host.clear_events(counters, events)
+        super().disable_counters(counters, events)

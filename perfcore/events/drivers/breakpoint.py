@@ -107,13 +107,14 @@ class BreakpointDriver(CountedAsTold):
 
     # ---- counting
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         start_software_period(event)
         watched = self._watched[event]
         hit = partial(self._hit, event)
         installed = HwBreakpoint(watched.address, watched.length, watched.type, hit, self._of_guest)
         self._installed[event] = installed
         self._registers[cpu.number].install(installed)
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

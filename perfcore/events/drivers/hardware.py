@@ -31,7 +31,7 @@ _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # 
 class CpuCounters:
     """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
 
-    __slots__ = ("cpu", "events", "pending", "pmu", "running")
+    __slots__ = ("cpu", "events", "pending", "pmu", "running", "selected", "stands", "starting", "stopping")
 
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
@@ -39,6 +39,10 @@ class CpuCounters:
         self.events: dict[int, PerfEvent] = {}  # by counter
         self.running = 0  # mask of the counters that count, for drivers that need it
         self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
+        self.selected: dict[int, int] = {}  # by counter: what its selecting register holds, for drivers that look
+        self.stands = False  # between pmu_disable and pmu_enable
+        self.stopping: dict[int, PerfEvent] = {}  # by counter: whose are to be disabled by pmu_enable
+        self.starting: dict[int, PerfEvent] = {}  # ... to be enabled, after that
 
 
 class GroupTooLarge(LinuxError):
@@ -64,6 +68,9 @@ class HardwareDriver(ABC):
         self.mux_interval_ns = TICK_NS  # PERF_CPU_HRTIMER: a tick
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
         self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
+        self._fixed: dict[int, list[tuple[int, bool]]] = {}  # by code: index, and whether others count it, too
+        for number, fixed in enumerate(self.model.fixed_counters):
+            self._fixed.setdefault(fixed.config, []).append((self.fixed_index(number), fixed.programmable))
         for counters in self._cpus.values():
             self.reset(counters.pmu)
             counters.cpu.connect_interrupt(counters.pmu, partial(self.handle_interrupt, counters))
@@ -101,10 +108,12 @@ class HardwareDriver(ABC):
     def write_counter(self, event: PerfEvent, value: int) -> None: ...
 
     @abstractmethod
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None: ...
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """Let the counters count, each what its event is about."""
 
     @abstractmethod
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None: ...
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """They stand from now on. An event may have another counter by now."""
 
     @abstractmethod
     def handle_interrupt(self, counters: CpuCounters) -> None: ...
@@ -138,10 +147,13 @@ class HardwareDriver(ABC):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
         code = self._code(attr)
         self._refuse_unknown(event, code)
-        event.hw.config = self.configuration(event, code)
+        hw = event.hw
+        hw.config = self.configuration(event, code)
+        hw.code = self.selected_code(hw.config)
+        hw.counter_mask = (1 << self.width_bits(event)) - 1
+        hw.longest_period = self.longest_period(event)
         if not event.is_sampling:
-            hw = event.hw
-            hw.sample_period = hw.last_period = hw.period_left = self.longest_period(event)
+            hw.sample_period = hw.last_period = hw.period_left = hw.longest_period
         if not event.is_leader and not self.group_fits(event):
             raise GroupTooLarge(EINVAL, f"{self.name}: the group needs more counters than there are")
 
@@ -240,32 +252,40 @@ class HardwareDriver(ABC):
                 used.add(index)
         return True
 
-    def selected_code(self, event: PerfEvent) -> int:
-        """The part of the event's configuration that fixed counters are chosen by."""
-        return event.hw.config
+    def selected_code(self, config: int) -> int:
+        """The part of a configuration that fixed counters are chosen by."""
+        return config
 
     def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
         """A counter for `event`: the fixed one for what it counts, else the lowest event counter that is free."""
-        code = self.selected_code(event)
-        for number, fixed in enumerate(self.model.fixed_counters):
-            if fixed.config == code:
-                index = self.fixed_index(number)
-                if index not in used:
-                    return index
-                if not fixed.programmable:
-                    return None
+        for index, programmable in self._fixed.get(event.hw.code, ()):
+            if index not in used:
+                return index
+            if not programmable:
+                return None
         for index in range(pmu.counters):
             if index not in used:
                 return index
         return None
 
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        counters = self._cpus[cpu.number]
-        return self.free_index(counters.pmu, counters.events, event) is not None
-
     def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
         """The counter that `event` is to have; where others can make room for it, they have done so."""
         return self.free_index(counters.pmu, counters.events, event)
+
+    def pmu_disable(self, cpu: Cpu) -> None:
+        """Until `pmu_enable` only events' counts and periods change hands: registers that control several counters
+        are written once then, for all of them."""
+        self._cpus[cpu.number].stands = True
+
+    def pmu_enable(self, cpu: Cpu) -> None:
+        counters = self._cpus[cpu.number]
+        counters.stands = False
+        if counters.stopping:
+            stopping, counters.stopping = counters.stopping, {}
+            self.disable_counters(counters, stopping)
+        if counters.starting:
+            starting, counters.starting = counters.starting, {}
+            self.enable_counters(counters, starting)
 
     def move(self, counters: CpuCounters, event: PerfEvent, index: int) -> None:
         """To a counter that is free, as x86_pmu_enable does."""
@@ -280,42 +300,52 @@ class HardwareDriver(ABC):
         if runs:
             self.start(event)
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         counters = self._cpus[cpu.number]
         index = self.place(counters, event)
-        assert index is not None, f"{event}: no counter is free"
+        if index is None:
+            return False
         hw = event.hw
         hw.idx = index
         hw.pmu = counters.pmu
-        hw.counter_mask = (1 << self.width_bits(event)) - 1
-        hw.longest_period = self.longest_period(event)
         counters.events[index] = event
         self.start(event, reload=True)
         if event in self.user_events:
             hw.user_index = self.user_index(event)
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         assert event.on_cpu is not None, f"{event} is not on a CPU"
-        counters = self._cpus[event.on_cpu.number]
+        hw = event.hw
         self.stop(event)
-        del counters.events[event.hw.idx]
-        event.hw.idx = -1
-        event.hw.user_index = 0
+        del self._cpus[event.on_cpu.number].events[hw.idx]
+        hw.idx = -1
+        hw.user_index = 0
 
     def start(self, event: PerfEvent, reload: bool = False) -> None:
         """The period is programmed anew in any case: what the counter held may be gone."""
         assert event.on_cpu is not None, f"{event} is not on a CPU"
         self.set_period(event)
-        event.hw.stopped = False
-        self.enable_counter(self._cpus[event.on_cpu.number], event)
+        hw = event.hw
+        hw.stopped = False
+        counters = self._cpus[event.on_cpu.number]
+        if counters.stands:
+            counters.starting[hw.idx] = event
+        else:
+            self.enable_counters(counters, {hw.idx: event})
 
     def stop(self, event: PerfEvent, update: bool = True) -> None:
-        if event.hw.stopped:
+        hw = event.hw
+        if hw.stopped:
             return
         assert event.on_cpu is not None, f"{event} is not on a CPU"
-        self.disable_counter(self._cpus[event.on_cpu.number], event)
+        counters = self._cpus[event.on_cpu.number]
+        if not counters.stands:
+            self.disable_counters(counters, {hw.idx: event})
+        elif counters.starting.pop(hw.idx, None) is None:
+            counters.stopping[hw.idx] = event
         self.read(event)
-        event.hw.stopped = True
+        hw.stopped = True
 
     def read(self, event: PerfEvent) -> None:
         """armpmu_event_update, x86_perf_event_update."""

@@ -29,18 +29,20 @@ class HostCounters:
         """Whether the event counts there wherever it is to."""
         return bool(event.attr.exclude_guest) or index in self._of_host
 
-    def set_events(self, counters: CpuCounters, event: PerfEvent) -> None:
-        """Its counter has been enabled. kvm_set_pmu_events."""
-        attr = event.attr
-        if event.hw.idx in self._of_host:
-            self._shared[counters.cpu.number].set_pmu_events(
-                1 << event.hw.idx, exclude_host=bool(attr.exclude_host), exclude_guest=bool(attr.exclude_guest)
-            )
+    def set_events(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """Their counters have been enabled. kvm_set_pmu_events."""
+        for index, event in events.items():
+            attr = event.attr
+            if index in self._of_host:
+                self._shared[counters.cpu.number].set_pmu_events(
+                    1 << index, exclude_host=bool(attr.exclude_host), exclude_guest=bool(attr.exclude_guest)
+                )
 
-    def clear_events(self, counters: CpuCounters, event: PerfEvent) -> None:
-        """Its counter will be disabled. kvm_clr_pmu_events."""
-        if event.hw.idx in self._of_host:
-            self._shared[counters.cpu.number].clr_pmu_events(1 << event.hw.idx)
+    def clear_events(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        """Their counters will be disabled. kvm_clr_pmu_events."""
+        for index in events:
+            if index in self._of_host:
+                self._shared[counters.cpu.number].clr_pmu_events(1 << index)
 
     def counting(self, counters: CpuCounters) -> int:
         """Mask of those that are to count while the host runs."""

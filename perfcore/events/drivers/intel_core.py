@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
@@ -85,14 +85,14 @@ class IntelCore(X86Driver):
         """intel_pmu_hw_config: MSR_PERF_METRICS has shares of the slots that its group's leader counts."""
         leader = event.group_leader
         slots = self.model.config_of(self.model.events.find("TOPDOWN.SLOTS"))
-        if event.is_leader or leader.driver is not self or self.selected_code(leader) != slots:
+        if event.is_leader or leader.driver is not self or leader.hw.code != slots:
             raise LinuxError(EINVAL, f"{self.name}: topdown events need a group that slots leads")
         if event.is_sampling or leader.is_sampling:
             raise LinuxError(EINVAL, f"{self.name}: neither topdown events nor the slots that lead them can be sampled")
 
-    def selected_code(self, event: PerfEvent) -> int:
+    def selected_code(self, config: int) -> int:
         """With edge, inversion or a threshold no fixed counter can do it."""
-        return event.hw.config & _RAW
+        return config & _RAW
 
     def fixed_index(self, number: int) -> int:
         return FIXED_SHIFT + number
@@ -100,7 +100,7 @@ class IntelCore(X86Driver):
     # which counter: x86_schedule_events, by the constraints of the model
 
     def _counters_of(self, event: PerfEvent) -> list[int]:
-        code = self.selected_code(event)
+        code = event.hw.code
         found = []
         for number, fixed in enumerate(self.model.fixed_counters):
             if fixed.config == code:
@@ -128,15 +128,12 @@ class IntelCore(X86Driver):
             return super().free_index(pmu, used, event)
         return next((index for index in self._counters_of(event) if index not in used), None)
 
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        if not self._constrained:
-            return super().has_room(event, cpu)
-        return placement(self._cpus[cpu.number].events, self._counters_of, event) is not None
-
     def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
         if self._constrained:
             moves = placement(counters.events, self._counters_of, event)
-            for other, index in (moves or [])[:-1]:
+            if moves is None:
+                return None
+            for other, index in moves[:-1]:
                 self.move(counters, other, index)
         return super().place(counters, event)
 
@@ -156,22 +153,24 @@ class IntelCore(X86Driver):
         else:
             hw.pmu.write(IA32_A_PMCx, value, hw.idx)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        hw = event.hw
-        if hw.idx >= FIXED_SHIFT:
-            self._control_fixed(counters.pmu, hw.idx, hw.config)
-        else:
-            counters.pmu.write(IA32_PERFEVTSELx, hw.config | _ENABLE, hw.idx)
-        counters.running |= 1 << hw.idx
-        counters.pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        pmu = counters.pmu
+        for index, event in events.items():
+            if index >= FIXED_SHIFT:
+                self._control_fixed(pmu, index, event.hw.config)
+            else:
+                pmu.write(IA32_PERFEVTSELx, event.hw.config | _ENABLE, index)
+            counters.running |= 1 << index
+        pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        hw = event.hw
-        if hw.idx >= FIXED_SHIFT:
-            self._control_fixed(counters.pmu, hw.idx, None)
-        else:
-            counters.pmu.write(IA32_PERFEVTSELx, hw.config, hw.idx)
-        counters.running &= ~(1 << hw.idx)
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        pmu = counters.pmu
+        for index, event in events.items():
+            if index >= FIXED_SHIFT:
+                self._control_fixed(pmu, index, None)
+            else:
+                pmu.write(IA32_PERFEVTSELx, event.hw.config, index)
+            counters.running &= ~(1 << index)
 
     def _globally_enabled(self, counters: CpuCounters) -> int:
         """Mask of those that IA32_PERF_GLOBAL_CTRL lets count."""

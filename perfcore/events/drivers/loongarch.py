@@ -6,7 +6,7 @@ Monitors are all alike, and any takes any event. A counter is written 2**63 less
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import PerfType
@@ -69,11 +69,13 @@ class LoongArchMonitors(HardwareDriver):
     def write_counter(self, event: PerfEvent, value: int) -> None:
         event.hw.pmu.write(PERFCNTRn, value, event.hw.idx)
 
-    def enable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        counters.pmu.write(PERFCTRLn, event.hw.config, event.hw.idx)
+    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        for index, event in events.items():
+            counters.pmu.write(PERFCTRLn, event.hw.config, index)
 
-    def disable_counter(self, counters: CpuCounters, event: PerfEvent) -> None:
-        counters.pmu.write(PERFCTRLn, event.hw.config & ~_COUNTING, event.hw.idx)
+    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
+        for index, event in events.items():
+            counters.pmu.write(PERFCTRLn, event.hw.config & ~_COUNTING, index)
 
     def handle_interrupt(self, counters: CpuCounters) -> None:
         """pmu_handle_irq: with all monitors paused, each that is in use is looked at."""

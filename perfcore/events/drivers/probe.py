@@ -49,10 +49,11 @@ class ProbeDriver(CountedAsTold):
         self._probes.pop(event).close(event)
         self._programs.pop(event, None)
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         start_software_period(event)
         self._active.add(event)
         self._listen(event)
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

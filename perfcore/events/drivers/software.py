@@ -53,10 +53,11 @@ class SoftwareDriver(CountedAsTold):
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, "software events have no branch records")
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         start_software_period(event)
         self._active.setdefault(event.attr.config, {})[event] = None
         self._listen()
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

@@ -94,11 +94,12 @@ class TracepointDriver(CountedAsTold):
         probe = None if self.probes is None else self.probes.find(number)
         return tracepoints_by_id(self._isa)[number] if probe is None else probe.described
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         start_software_period(event)
         number = event.attr.config
         self._active.setdefault(number, []).append(event)
         self._hear(number)
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         event.hw.stopped = True

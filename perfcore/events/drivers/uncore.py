@@ -52,12 +52,11 @@ class UncoreDriver(CountedByReading):
         event.hw.config = attr.config
         event.cpu = self.cpu
 
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        return not self._most or len(self._counting) < self._most
-
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        if self._most and len(self._counting) >= self._most:
+            return False
         self._counting.add(event)
-        super().add(event, cpu)
+        return super().add(event, cpu)
 
     def del_(self, event: PerfEvent) -> None:
         super().del_(event)

@@ -25,8 +25,11 @@ class WithoutCounters:
     writes_aux = False
     mux_interval_ns = TICK_NS  # of those that ever wait
 
-    def has_room(self, event: PerfEvent, cpu: Cpu) -> bool:
-        return True
+    def pmu_disable(self, cpu: Cpu) -> None:
+        """Each comes and goes by itself."""
+
+    def pmu_enable(self, cpu: Cpu) -> None:
+        """All of them have."""
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         raise LinuxError(EINVAL, f"events of {event.driver.name} have no filters")
@@ -60,8 +63,9 @@ class CountedAsTold(WithoutCounters):
 class CountedByReading(WithoutCounters, ABC):
     """Events of what always runs: `hw.prev_count` is what it was when it was last looked at."""
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> None:
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         self.start(event, reload=True)
+        return True
 
     def del_(self, event: PerfEvent) -> None:
         self.stop(event)

@@ -78,11 +78,9 @@ class TracePmu(WithoutCounters):
         if event.attr.config & ~1 or event.is_sampling:
             raise LinuxError(EINVAL, f"{self.name}: config {event.attr.config:#x}")
 
-    def has_room(self, event, cpu) -> bool:
-        return True
-
-    def add(self, event, cpu) -> None:
+    def add(self, event, cpu) -> bool:
         self.start(event)
+        return True
 
     def del_(self, event) -> None:
         self.stop(event)

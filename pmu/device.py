@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from emulator.sysregs import SystemRegisters
@@ -24,6 +25,12 @@ class Pmu(Protocol):
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         """Write at the kernel's privilege."""
+
+    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+        """`read`, for who reads that register often."""
+
+    def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
+        """`write`, for who writes that register often."""
 
     def interrupt_asserted(self) -> bool:
         """Whether the overflow interrupt is pending now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from pmu.register import Register
 
@@ -34,6 +35,16 @@ class RegisterDevice:
         except KeyError:
             raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write") from None
         writer(value, index)
+
+    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+        """What reads it, for who does so often: as `read`, found once."""
+        self.read(register, index)  # or it says why not
+        return partial(self._readers[register], index)
+
+    def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
+        """What writes it, likewise."""
+        write = self.write
+        return lambda value: write(register, value, index)
 
     def can_read(self, register: type[Register]) -> bool:
         return register in self._readers

@@ -19,6 +19,8 @@ from perfcore.events.event_state import EventState
 from perfcore.events.kernel import Linux
 from perfcore.events.pmu_context import CpuPmuContext, Driver, PmuContext
 
+_ACTIVE, _INACTIVE, _OFF = EventState.ACTIVE, EventState.INACTIVE, EventState.OFF
+
 
 class CpuContext:
     """The CPU's own events, and those of the task that runs."""
@@ -46,15 +48,15 @@ class CpuContext:
     # one event, one group
 
     def event_sched_in(self, event: PerfEvent) -> bool:
-        if event.state <= EventState.OFF:
+        if event.state <= _OFF:
             return True
         driver, cpu = event.driver, self.cpu
-        event.set_state(EventState.ACTIVE)
+        event.set_state(_ACTIVE)
         event.on_cpu = cpu
         if driver.aux is not None:
             log_itrace_start(event)
         if not driver.add(event, cpu):
-            event.set_state(EventState.INACTIVE)
+            event.set_state(_INACTIVE)
             event.on_cpu = None
             return False
         if event.rate.wants_tick:
@@ -64,12 +66,15 @@ class CpuContext:
         return True
 
     def event_sched_out(self, event: PerfEvent) -> None:
-        if event.state != EventState.ACTIVE:
+        if event.state != _ACTIVE:
             return
         event.driver.del_(event)
         if event.group_leader is event:
-            self._left(event)
-        event.set_state(EventState.INACTIVE)
+            pmu, attr = self._group(event), event.attr
+            (pmu.pinned_active if attr.pinned else pmu.flexible_active).pop(event, None)
+            if attr.exclusive and pmu.driver is not None:
+                self._pmu(pmu.driver).exclusive = False
+        event.set_state(_INACTIVE)
         event.on_cpu = None
         if event.user_page is not None:
             event.update_page()
@@ -78,15 +83,9 @@ class CpuContext:
         context = self.of_task
         return (self.own if context is None or leader.target is None else context).pmu_of[leader]
 
-    def _left(self, leader: PerfEvent) -> None:
-        pmu, attr = self._group(leader), leader.attr
-        (pmu.pinned_active if attr.pinned else pmu.flexible_active).pop(leader, None)
-        if attr.exclusive and pmu.driver is not None:
-            self._pmu(pmu.driver).exclusive = False
-
     def group_sched_in(self, leader: PerfEvent) -> bool:
         """All of the group or nothing."""
-        if not leader.siblings:
+        if not leader.siblings.members:
             if not self.event_sched_in(leader):
                 return False
         else:
@@ -102,14 +101,14 @@ class CpuContext:
 
     def group_sched_out(self, leader: PerfEvent) -> None:
         self.event_sched_out(leader)
-        for event in leader.siblings:
+        for event in leader.siblings.members:
             self.event_sched_out(event)
 
     # the groups of one context on one PMU
 
     def _waits(self, leader: PerfEvent) -> bool:
         return (
-            leader.state == EventState.INACTIVE
+            leader.state == _INACTIVE
             and leader.cpu in (-1, self.cpu.number)
             and (leader.cgroup is None or self.cgroups.matches(leader))
         )
@@ -155,7 +154,7 @@ class CpuContext:
     def bring_in(self, event: PerfEvent) -> None:
         """`event` has been enabled (__perf_event_enable, __perf_install_in_context)."""
         leader = event.group_leader
-        if not self._waits(event) or (event is not leader and leader.state != EventState.ACTIVE):
+        if not self._waits(event) or (event is not leader and leader.state != _ACTIVE):
             return
         pmu = self._group(leader)
         if self._has_room_beside_all(pmu, leader) and (

@@ -29,6 +29,8 @@ from perfcore.events.settings import Settings
 from perfcore.events.siblings import Siblings
 from perfcore.events.user_page import UserClock, UserPage
 
+_INACTIVE = EventState.INACTIVE
+
 
 class PerfEvent:
     """One open event: counts, times, group, output."""
@@ -138,7 +140,7 @@ class PerfEvent:
         if old == state:
             return
         leader = self.group_leader.state
-        self.times.update(leader if leader < EventState.INACTIVE else old)  # as `_effective_state` has it
+        self.times.update(leader if leader < _INACTIVE else old)  # as `_effective_state` has it
         if (old < 0) != (state < 0):
             for sibling in self.siblings:
                 sibling.update_times()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from perfcore.events.context_time import ContextTime
 from perfcore.events.event_state import EventState
 
+_ACTIVE, _INACTIVE = EventState.ACTIVE, EventState.INACTIVE
+
 
 class EventTimes:
     """In ns, by the time of the event's context."""
@@ -27,9 +29,9 @@ class EventTimes:
         now = self._time.now()
         delta = now - self._stamp
         self._stamp = now
-        if state >= EventState.INACTIVE:
+        if state >= _INACTIVE:
             self.enabled_ns += delta
-        if state >= EventState.ACTIVE:
+        if state >= _ACTIVE:
             self.running_ns += delta
 
     def running_since_boot(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pmu.device import Pmu
 
 
@@ -9,20 +11,25 @@ class HardwareState:
     """One event's part in its driver. Fields that a kind of driver has no use for stay as they are here."""
 
     __slots__ = (
+        "accessed",
         "code",
         "config",
         "counter_mask",
         "expiry",
         "idx",
+        "index_among",
+        "index_then",
         "last_period",
         "longest_period",
         "missed",
         "period_left",
         "pmu",
         "prev_count",
+        "read_counter",
         "sample_period",
         "stopped",
         "user_index",
+        "write_counter",
     )
 
     def __init__(self, sample_period: int) -> None:
@@ -34,7 +41,12 @@ class HardwareState:
         self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD
         self.period_left = sample_period  # events until the next overflow
         self.missed = 0  # periods that ended together with the last one, each without an overflow of its own
-        self.pmu: Pmu  # that has the counter
+        self.index_among = -1  # the counters that were taken when a counter was found last, as a mask
+        self.index_then: int | None = None  # ... and which it was
+        self.pmu: Pmu | None = None  # whose counter `accessed` is
+        self.accessed = -1  # the counter that these read and write: by its register
+        self.read_counter: Callable[[], int]
+        self.write_counter: Callable[[int], None]
         self.counter_mask = 0  # the counter's bits
         self.longest_period = 0  # that can be programmed at once
         self.expiry = 0  # ns: when a clock event's timer fires

@@ -28,15 +28,15 @@ class Siblings(Generic[Member]):
     """In the order in which they joined."""
 
     def __init__(self) -> None:
-        self._all: dict[Member, None] = {}
+        self.members: dict[Member, None] = {}  # all of them
         self.needing_counters: dict[Member, None] = {}
         self._read_formats: Counter[int] = Counter()
 
     def __iter__(self) -> Iterator[Member]:
-        return iter(self._all)
+        return iter(self.members)
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self.members)
 
     @property
     def read_formats(self) -> set[int]:
@@ -44,13 +44,13 @@ class Siblings(Generic[Member]):
         return set(self._read_formats)
 
     def add(self, event: Member) -> None:
-        self._all[event] = None
+        self.members[event] = None
         self._read_formats[event.attr.read_format] += 1
         if not event.driver.is_software:
             self.needing_counters[event] = None
 
     def remove(self, event: Member) -> None:
-        del self._all[event]
+        del self.members[event]
         self.needing_counters.pop(event, None)
         read_format = event.attr.read_format
         self._read_formats[read_format] -= 1

@@ -12,6 +12,7 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from emulator.sysregs import UndefinedRegister
 from pmu.amd.registers import (
@@ -178,6 +179,10 @@ class CoreCounters(X86Counters):
             write(value, counter)
 
         return checked
+
+    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+        shows = register is PERF_CTRx and 0 <= index < self.counters
+        return partial(self._bank.read, index) if shows else super().reader(register, index)
 
     def event_of(self, counter: int) -> Event | None:
         """The event that a counter is set to; None if this PMU does not count it."""

@@ -11,6 +11,9 @@ name (`PmuModel.event_of`), and a guest's own kernel that asks for it is told of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from emulator.sysregs import UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
@@ -206,6 +209,20 @@ class Perfmon(X86Counters):
     def _check(self, register: type[Register], counter: int) -> None:
         if not 0 <= counter < self.counters:
             raise ValueError(f"{register.name_of(counter)}: this PMU has {self.counters} general-purpose counters")
+
+    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+        if register is IA32_A_PMCx and register in self._readers and 0 <= index < self.counters:
+            return partial(self._bank.read, index)
+        if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
+            return partial(self._bank.read, self.counters + index)
+        return super().reader(register, index)
+
+    def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
+        if register is IA32_A_PMCx and register in self._writers and 0 <= index < self.counters:
+            return partial(self._write_full, register, index, index)
+        if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
+            return partial(self._write_full, register, index, self.counters + index)
+        return super().writer(register, index)
 
     def event_of(self, counter: int) -> Event | None:
         """The event that a general-purpose counter is set to; None if this PMU does not count it."""

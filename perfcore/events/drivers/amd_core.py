@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.hardware import CounterAccess, CpuCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
+from perfcore.events.hardware_state import HardwareState
 from pmu.amd.registers import (
     LVT_PMC,
     PERF_CTLx,
@@ -65,11 +66,8 @@ class AmdCore(X86Driver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return PERF_CTRx, index
 
-    def read_counter(self, event: PerfEvent) -> int:
-        return event.hw.pmu.read(PERF_CTRx, event.hw.idx)
-
-    def write_counter(self, event: PerfEvent, value: int) -> None:
-        event.hw.pmu.write(PERF_CTRx, value, event.hw.idx)
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
+        return pmu.reader(PERF_CTRx, index), pmu.writer(PERF_CTRx, index)
 
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         for index, event in events.items():

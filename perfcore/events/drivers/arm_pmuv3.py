@@ -8,9 +8,10 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
-from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
+from perfcore.events.drivers.hardware import CounterAccess, CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
+from perfcore.events.hardware_state import HardwareState
 from pmu.arm.registers import (
     CYCLES,
     INSTRUCTIONS,
@@ -149,25 +150,12 @@ class ArmPmuV3(HardwareDriver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return {CYCLES: (PMCCNTR_EL0, 0), INSTRUCTIONS: (PMICNTR_EL0, 0)}.get(index, (PMEVCNTRn_EL0, index))
 
-    def read_counter(self, event: PerfEvent) -> int:
-        hw = event.hw
-        index = hw.idx
-        if index < CYCLES:
-            return hw.pmu.read(PMEVCNTRn_EL0, index) & hw.counter_mask
-        return hw.pmu.read(PMCCNTR_EL0 if index == CYCLES else PMICNTR_EL0) & hw.counter_mask
-
-    def write_counter(self, event: PerfEvent, value: int) -> None:
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
         """armv8pmu_bias_long_counter: what is to overflow after 32 bits, in a counter that has more."""
-        hw = event.hw
-        index = hw.idx
-        if hw.counter_mask == _LOW_HALF and (self._has_long_counters or index == CYCLES):
-            value |= _BIAS
-        if index < CYCLES:
-            hw.pmu.write(PMEVCNTRn_EL0, value, index)
-        elif index == CYCLES:
-            hw.pmu.write(PMCCNTR_EL0, value)
-        else:
-            hw.pmu.write(PMICNTR_EL0, value)
+        register, number = self.counter_register(index)
+        write = pmu.writer(register, number)
+        biased = hw.counter_mask == _LOW_HALF and (self._has_long_counters or index == CYCLES)
+        return pmu.reader(register, number), (lambda value: write(value | _BIAS)) if biased else write
 
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         """armv8pmu_enable_event, but that a type which the counter has already is not written again."""

@@ -7,7 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from emulator.cpu import Cpu, Level
@@ -17,6 +17,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
+from perfcore.events.hardware_state import HardwareState
 from perfcore.events.pmu_driver import AuxUnit
 from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
@@ -28,15 +29,19 @@ _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW
 _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
 
 
+CounterAccess = tuple[Callable[[], int], Callable[[int], None]]
+
+
 class CpuCounters:
     """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
 
-    __slots__ = ("cpu", "events", "pending", "pmu", "running", "selected", "stands", "starting", "stopping")
+    __slots__ = ("cpu", "events", "pending", "pmu", "running", "selected", "stands", "starting", "stopping", "taken")
 
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
         self.pmu = pmu
         self.events: dict[int, PerfEvent] = {}  # by counter
+        self.taken = 0  # mask of those in `events`
         self.running = 0  # mask of the counters that count, for drivers that need it
         self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
         self.selected: dict[int, int] = {}  # by counter: what its selecting register holds, for drivers that look
@@ -102,10 +107,8 @@ class HardwareDriver(ABC):
         """The longest period to program at once."""
 
     @abstractmethod
-    def read_counter(self, event: PerfEvent) -> int: ...
-
-    @abstractmethod
-    def write_counter(self, event: PerfEvent, value: int) -> None: ...
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
+        """What reads counter `index` for `hw`'s event, and what writes it."""
 
     @abstractmethod
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
@@ -270,7 +273,25 @@ class HardwareDriver(ABC):
 
     def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
         """The counter that `event` is to have; where others can make room for it, they have done so."""
-        return self.free_index(counters.pmu, counters.events, event)
+        hw = event.hw
+        if hw.index_among != counters.taken:  # else the answer is that of the last time
+            hw.index_among = counters.taken
+            hw.index_then = self.free_index(counters.pmu, counters.events, event)
+        return hw.index_then
+
+    def _take(self, counters: CpuCounters, event: PerfEvent, index: int) -> None:
+        """Counter `index` is the event's from now on."""
+        hw = event.hw
+        hw.idx = index
+        counters.events[index] = event
+        counters.taken |= 1 << index
+        if hw.accessed != index or hw.pmu is not counters.pmu:
+            hw.accessed, hw.pmu = index, counters.pmu
+            hw.read_counter, hw.write_counter = self.counter_access(counters.pmu, index, hw)
+
+    def _leave(self, counters: CpuCounters, index: int) -> None:
+        del counters.events[index]
+        counters.taken &= ~(1 << index)
 
     def pmu_disable(self, cpu: Cpu) -> None:
         """Until `pmu_enable` only events' counts and periods change hands: registers that control several counters
@@ -292,9 +313,8 @@ class HardwareDriver(ABC):
         hw = event.hw
         runs = not hw.stopped
         self.stop(event)
-        del counters.events[hw.idx]
-        hw.idx = index
-        counters.events[index] = event
+        self._leave(counters, hw.idx)
+        self._take(counters, event, index)
         if event in self.user_events:
             hw.user_index = self.user_index(event)
         if runs:
@@ -305,20 +325,17 @@ class HardwareDriver(ABC):
         index = self.place(counters, event)
         if index is None:
             return False
-        hw = event.hw
-        hw.idx = index
-        hw.pmu = counters.pmu
-        counters.events[index] = event
+        self._take(counters, event, index)
         self.start(event, reload=True)
         if event in self.user_events:
-            hw.user_index = self.user_index(event)
+            event.hw.user_index = self.user_index(event)
         return True
 
     def del_(self, event: PerfEvent) -> None:
         assert event.on_cpu is not None, f"{event} is not on a CPU"
         hw = event.hw
         self.stop(event)
-        del self._cpus[event.on_cpu.number].events[hw.idx]
+        self._leave(self._cpus[event.on_cpu.number], hw.idx)
         hw.idx = -1
         hw.user_index = 0
 
@@ -352,7 +369,7 @@ class HardwareDriver(ABC):
         hw = event.hw
         if hw.stopped:
             return
-        new = self.read_counter(event)
+        new = hw.read_counter() & hw.counter_mask
         delta = new - hw.prev_count & hw.counter_mask
         hw.prev_count = new
         event.counted += delta
@@ -375,7 +392,7 @@ class HardwareDriver(ABC):
         if left > hw.longest_period:
             left = hw.longest_period
         hw.prev_count = -left & hw.counter_mask
-        self.write_counter(event, hw.prev_count)
+        hw.write_counter(hw.prev_count)
         if event.user_page is not None:
             event.update_page()
         return over

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.hardware import CounterAccess, CpuCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
+from perfcore.events.hardware_state import HardwareState
 from pmu.device import Pmu
 from pmu.intel.registers import (
     FIXED_SHIFT,
@@ -140,18 +141,13 @@ class IntelCore(X86Driver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return (IA32_FIXED_CTRx, index - FIXED_SHIFT) if index >= FIXED_SHIFT else (IA32_PMCx, index)
 
-    def read_counter(self, event: PerfEvent) -> int:
-        hw = event.hw
-        if hw.idx >= FIXED_SHIFT:
-            return hw.pmu.read(IA32_FIXED_CTRx, hw.idx - FIXED_SHIFT)
-        return hw.pmu.read(IA32_A_PMCx, hw.idx)
-
-    def write_counter(self, event: PerfEvent, value: int) -> None:
-        hw = event.hw
-        if hw.idx >= FIXED_SHIFT:
-            hw.pmu.write(IA32_FIXED_CTRx, value, hw.idx - FIXED_SHIFT)
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
+        if index >= FIXED_SHIFT:
+            register: type[Register] = IA32_FIXED_CTRx
+            number = index - FIXED_SHIFT
         else:
-            hw.pmu.write(IA32_A_PMCx, value, hw.idx)
+            register, number = IA32_A_PMCx, index
+        return pmu.reader(register, number), pmu.writer(register, number)
 
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         pmu = counters.pmu

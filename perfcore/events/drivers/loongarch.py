@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers.hardware import CpuCounters, HardwareDriver
+from perfcore.events.drivers.hardware import CounterAccess, CpuCounters, HardwareDriver
 from perfcore.events.event import PerfEvent
+from perfcore.events.hardware_state import HardwareState
 from pmu.device import Pmu
 from pmu.loongarch.registers import ECFG, MISC, OVERFLOW, WIDTH_BITS, PERFCNTRn, PERFCTRLn
 from pmu.register import Register
@@ -63,11 +64,8 @@ class LoongArchMonitors(HardwareDriver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return PERFCNTRn, index
 
-    def read_counter(self, event: PerfEvent) -> int:
-        return event.hw.pmu.read(PERFCNTRn, event.hw.idx)
-
-    def write_counter(self, event: PerfEvent, value: int) -> None:
-        event.hw.pmu.write(PERFCNTRn, value, event.hw.idx)
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
+        return pmu.reader(PERFCNTRn, index), pmu.writer(PERFCNTRn, index)
 
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         for index, event in events.items():

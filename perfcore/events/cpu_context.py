@@ -66,7 +66,7 @@ class CpuContext:
         return True
 
     def event_sched_out(self, event: PerfEvent) -> None:
-        if event.state != _ACTIVE:
+        if event.state is not _ACTIVE:
             return
         event.driver.del_(event)
         if event.group_leader is event:
@@ -108,8 +108,8 @@ class CpuContext:
 
     def _waits(self, leader: PerfEvent) -> bool:
         return (
-            leader.state == _INACTIVE
-            and leader.cpu in (-1, self.cpu.number)
+            leader.state is _INACTIVE
+            and (leader.cpu == -1 or leader.cpu == self.cpu.number)
             and (leader.cgroup is None or self.cgroups.matches(leader))
         )
 

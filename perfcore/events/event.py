@@ -29,8 +29,6 @@ from perfcore.events.settings import Settings
 from perfcore.events.siblings import Siblings
 from perfcore.events.user_page import UserClock, UserPage
 
-_INACTIVE = EventState.INACTIVE
-
 
 class PerfEvent:
     """One open event: counts, times, group, output."""
@@ -137,11 +135,10 @@ class PerfEvent:
 
     def set_state(self, state: EventState) -> None:
         old = self.state
-        if old == state:
+        if old is state:
             return
-        leader = self.group_leader.state
-        self.times.update(leader if leader < _INACTIVE else old)  # as `_effective_state` has it
-        if (old < 0) != (state < 0):
+        self.times.update(old if self.group_leader is self else self._effective_state())
+        if self.siblings.members and (old < 0) != (state < 0):
             for sibling in self.siblings:
                 sibling.update_times()
         self.state = state

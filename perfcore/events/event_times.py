@@ -29,10 +29,11 @@ class EventTimes:
         now = self._time.now()
         delta = now - self._stamp
         self._stamp = now
-        if state >= _INACTIVE:
+        if state is _ACTIVE:
             self.enabled_ns += delta
-        if state >= _ACTIVE:
             self.running_ns += delta
+        elif state is _INACTIVE:
+            self.enabled_ns += delta
 
     def running_since_boot(self) -> int | None:
         """CLOCK_MONOTONIC of the CPU on which the context is; None if it is on none."""

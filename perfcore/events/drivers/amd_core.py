@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
-from perfcore.events.drivers.hardware import CounterAccess, CpuCounters
+from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState

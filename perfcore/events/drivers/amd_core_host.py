@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.amd_core import AmdCore
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.host_counters import HostCounters
 from perfcore.events.event import PerfEvent
 from pmu.amd.sharing import SharedCoreCounters

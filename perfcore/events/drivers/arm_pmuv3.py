@@ -8,7 +8,8 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
-from perfcore.events.drivers.hardware import CounterAccess, CpuCounters, HardwareDriver
+from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 from perfcore.events.hardware_state import HardwareState
@@ -230,11 +231,10 @@ class ArmPmuV3(HardwareDriver):
                 pmu.write(PMCCNTR_EL0, 0)
         pmu.write(PMUSERENR_EL0, wanted)
 
-    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
-        added = super().add(event, cpu)
-        if self._has_user_access_by_counter and self.user_events:
-            self._show_counters(self._cpus[cpu.number])
-        return added
+    def show(self, counters: CpuCounters, event: PerfEvent) -> None:
+        super().show(counters, event)
+        if self._has_user_access_by_counter:
+            self._show_counters(counters)
 
     def _show_counters(self, counters: CpuCounters) -> None:
         """Those of the events that user space may read, and of no others."""

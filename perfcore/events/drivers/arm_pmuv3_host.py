@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.host_counters import HostCounters
 from perfcore.events.event import PerfEvent
 from pmu.arm.sharing import SharedPmuV3

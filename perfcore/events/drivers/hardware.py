@@ -7,7 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from emulator.cpu import Cpu, Level
@@ -15,6 +15,7 @@ from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
+from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 from perfcore.events.hardware_state import HardwareState
@@ -27,27 +28,6 @@ from pmu.register import Register
 
 _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
 _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
-
-
-CounterAccess = tuple[Callable[[], int], Callable[[int], None]]
-
-
-class CpuCounters:
-    """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
-
-    __slots__ = ("cpu", "events", "pending", "pmu", "running", "selected", "stands", "starting", "stopping", "taken")
-
-    def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
-        self.cpu = cpu
-        self.pmu = pmu
-        self.events: dict[int, PerfEvent] = {}  # by counter
-        self.taken = 0  # mask of those in `events`
-        self.running = 0  # mask of the counters that count, for drivers that need it
-        self.pending: list[PerfEvent] = []  # with something to do at the end of the interrupt
-        self.selected: dict[int, int] = {}  # by counter: what its selecting register holds, for drivers that look
-        self.stands = False  # between pmu_disable and pmu_enable
-        self.stopping: dict[int, PerfEvent] = {}  # by counter: whose are to be disabled by pmu_enable
-        self.starting: dict[int, PerfEvent] = {}  # ... to be enabled, after that
 
 
 class GroupTooLarge(LinuxError):
@@ -279,20 +259,6 @@ class HardwareDriver(ABC):
             hw.index_then = self.free_index(counters.pmu, counters.events, event)
         return hw.index_then
 
-    def _take(self, counters: CpuCounters, event: PerfEvent, index: int) -> None:
-        """Counter `index` is the event's from now on."""
-        hw = event.hw
-        hw.idx = index
-        counters.events[index] = event
-        counters.taken |= 1 << index
-        if hw.accessed != index or hw.pmu is not counters.pmu:
-            hw.accessed, hw.pmu = index, counters.pmu
-            hw.read_counter, hw.write_counter = self.counter_access(counters.pmu, index, hw)
-
-    def _leave(self, counters: CpuCounters, index: int) -> None:
-        del counters.events[index]
-        counters.taken &= ~(1 << index)
-
     def pmu_disable(self, cpu: Cpu) -> None:
         """Until `pmu_enable` only events' counts and periods change hands: registers that control several counters
         are written once then, for all of them."""
@@ -313,8 +279,8 @@ class HardwareDriver(ABC):
         hw = event.hw
         runs = not hw.stopped
         self.stop(event)
-        self._leave(counters, hw.idx)
-        self._take(counters, event, index)
+        counters.leave(hw.idx)
+        counters.take(event, index, self.counter_access)
         if event in self.user_events:
             hw.user_index = self.user_index(event)
         if runs:
@@ -325,17 +291,22 @@ class HardwareDriver(ABC):
         index = self.place(counters, event)
         if index is None:
             return False
-        self._take(counters, event, index)
+        counters.take(event, index, self.counter_access)
         self.start(event, reload=True)
+        if self.user_events:
+            self.show(counters, event)
+        return True
+
+    def show(self, counters: CpuCounters, event: PerfEvent) -> None:
+        """It has come while user space may read some counters."""
         if event in self.user_events:
             event.hw.user_index = self.user_index(event)
-        return True
 
     def del_(self, event: PerfEvent) -> None:
         assert event.on_cpu is not None, f"{event} is not on a CPU"
         hw = event.hw
         self.stop(event)
-        self._leave(self._cpus[event.on_cpu.number], hw.idx)
+        self._cpus[event.on_cpu.number].leave(hw.idx)
         hw.idx = -1
         hw.user_index = 0
 

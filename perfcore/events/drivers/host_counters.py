@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.event import PerfEvent
 from pmu.sharing import SharedPmu
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
-from perfcore.events.drivers.hardware import CounterAccess, CpuCounters
+from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState

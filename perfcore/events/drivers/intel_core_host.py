@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
-from perfcore.events.drivers.hardware import CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.host_counters import HostCounters
 from perfcore.events.drivers.intel_core import IntelCore
 from perfcore.events.event import PerfEvent

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers.hardware import CounterAccess, CpuCounters, HardwareDriver
+from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState
 from pmu.device import Pmu

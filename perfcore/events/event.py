@@ -360,7 +360,7 @@ class PerfEvent:
             if not self.event_limit:
                 stop, reason = True, POLL_HUP
         action = self.attr.aux_action
-        if action & AuxAction.PAUSE:
+        if action and action & AuxAction.PAUSE:
             self.aux.pause_source(True)
         opened = self.parent or self
         if self.attr.sigtrap and opened.on_sigtrap is not None:
@@ -385,7 +385,7 @@ class PerfEvent:
                 self._disable()
         if opened.on_signal is not None:
             opened.on_signal(reason)
-        if action & AuxAction.RESUME:
+        if action and action & AuxAction.RESUME:
             self.aux.pause_source(False)
         return stop
 

@@ -12,7 +12,7 @@ from emulator.core_file.core_file import CoreFile
 from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.events.drivers.hardware import GroupTooLarge
+from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.event import PerfEvent
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError

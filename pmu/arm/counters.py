@@ -184,20 +184,6 @@ class PmuCounters(RegisterDevice):
         """How many there are, each with a number of its own."""
         return 1 if register.bank is None else self.counters
 
-    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
-        counter = self._counter_shown_by(register, index)
-        return super().reader(register, index) if counter is None else partial(self._bank.read, counter)
-
-    def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
-        counter = self._counter_shown_by(register, index)
-        return super().writer(register, index) if counter is None else partial(self._bank.write, counter)
-
-    def _counter_shown_by(self, register: type[Register], index: int) -> int | None:
-        """Of the bank, with the register's width; None: it is no counter's register, or there is none."""
-        if register is PMEVCNTRn_EL0:
-            return index if 0 <= index < self.counters else None
-        return self.counters if register is PMCCNTR_EL0 else None
-
     def event_of(self, counter: int) -> Event | None:
         """What an event counter is set to count; None for an event that this PMU lacks, which counts nothing."""
         self._check(PMEVTYPERn_EL0, counter)

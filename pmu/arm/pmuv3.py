@@ -17,6 +17,7 @@ from pmu.arm.registers import (
     CR,
     ER,
     IR,
+    PMCCNTR_EL0,
     PMCNTENCLR_EL0,
     PMCNTENSET_EL0,
     PMOVSCLR_EL0,
@@ -29,10 +30,12 @@ from pmu.arm.registers import (
     SW,
     UEN,
     ArmRegister,
+    PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
 from pmu.arm.snapshots import PmuSnapshots
 from pmu.arm.version import INSTRUCTION_COUNTER, SNAPSHOTS
+from pmu.register import Register
 
 ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer, PMSS; PMICNTR
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
@@ -54,6 +57,20 @@ class PmuV3(PmuSnapshots):
         options = self.model.options
         debug_features = self.version << 8 | (SNAPSHOTS in options) << 16
         return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
+
+    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+        counter = self._counter_shown_by(register, index)
+        return super().reader(register, index) if counter is None else partial(self._bank.read, counter)
+
+    def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
+        counter = self._counter_shown_by(register, index)
+        return super().writer(register, index) if counter is None else partial(self._bank.write, counter)
+
+    def _counter_shown_by(self, register: type[Register], index: int) -> int | None:
+        """Of the bank, with the register's width; None: it is no counter's register, or there is none."""
+        if register is PMEVCNTRn_EL0:
+            return index if 0 <= index < self.counters else None
+        return self.counters if register is PMCCNTR_EL0 else None
 
     def _increment(self, counters: int, counts_here: Callable[[int], bool]) -> None:
         """PMSWINC_EL0: one more on each active SW_INCR counter of the mask that counts at the writer's privilege."""

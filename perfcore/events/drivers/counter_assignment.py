@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from emulator.linux.errors import LinuxError
+
 T = TypeVar("T")
+
+
+class GroupTooLarge(LinuxError):
+    """EINVAL: a group would not fit on an empty PMU."""
 
 
 def placement(

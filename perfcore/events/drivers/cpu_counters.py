@@ -44,3 +44,16 @@ class CpuCounters:
         """It is nobody's."""
         del self.events[index]
         self.taken &= ~(1 << index)
+
+    def go_on(self) -> tuple[dict[int, PerfEvent], dict[int, PerfEvent]]:
+        """They stand no longer. Whose are to be disabled, and whose enabled then?"""
+        self.stands = False
+        changes = self.stopping, self.starting
+        self.stopping, self.starting = {}, {}
+        return changes
+
+    def run_pending(self) -> None:
+        """The interrupt has been handled."""
+        pending, self.pending = self.pending, []
+        for event in pending:
+            event.run_pending()

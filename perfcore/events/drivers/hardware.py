@@ -15,6 +15,7 @@ from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
+from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
@@ -28,10 +29,6 @@ from pmu.register import Register
 
 _PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
 _OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
-
-
-class GroupTooLarge(LinuxError):
-    """EINVAL: a group would not fit on an empty PMU."""
 
 
 class HardwareDriver(ABC):
@@ -266,12 +263,10 @@ class HardwareDriver(ABC):
 
     def pmu_enable(self, cpu: Cpu) -> None:
         counters = self._cpus[cpu.number]
-        counters.stands = False
-        if counters.stopping:
-            stopping, counters.stopping = counters.stopping, {}
+        stopping, starting = counters.go_on()
+        if stopping:
             self.disable_counters(counters, stopping)
-        if counters.starting:
-            starting, counters.starting = counters.starting, {}
+        if starting:
             self.enable_counters(counters, starting)
 
     def move(self, counters: CpuCounters, event: PerfEvent, index: int) -> None:
@@ -392,9 +387,7 @@ class HardwareDriver(ABC):
             if event is not None:
                 self.overflowed(event, counters)
         if counters.pending:
-            pending, counters.pending = counters.pending, []
-            for event in pending:
-                event.run_pending()
+            counters.run_pending()
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         raise LinuxError(EINVAL, f"{self.name}: its events have no filters")

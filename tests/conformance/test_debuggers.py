@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import debian
 import require
 from c_programs import COMPILERS, build
 from corpus.debian_machine import machine
@@ -104,6 +105,12 @@ class Debugged:
         )
 
 
+EXPECTED_CALLS = [
+    "atoi(ADDRESS, ADDRESS, ADDRESS, ADDRESS) = -7",
+    "abs(-7) = 7",
+    'getenv("none") = nil',
+    "+++ exited (status 7) +++",
+]
 EXPECTED_TRACE = [
     'P0 write(1, "handled\\n", 8) = 8',
     "P0 --- SIGUSR1 {si_signo=SIGUSR1, si_code=SI_TKILL, si_pid=P0, si_uid=0} ---",
@@ -168,21 +175,21 @@ def test_gdb_watches_by_hardware_as_on_linux(isa: str, tmp_path: Path) -> None:
         assert found == neutral(program.natively(*GDB))[0]
 
 
-def test_ltrace_says_what_it_says_on_linux(tmp_path: Path) -> None:
-    """Of library functions, on x86-64: Debian has none for arm64."""
-    program = Debugged("x86_64", tmp_path, "ltrace")
+@pytest.mark.parametrize("isa", ISAS)
+def test_ltrace_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
+    """Of library functions. Its breakpoint on AArch64 is UDF, and is written where it has read the program as data."""
+    root = require.debian_tree(debian.ARCHITECTURES[isa], "ltrace", release=debian.TRIXIE)  # Debian 12's knows no arm64
     source = tmp_path / "calls.c"
     source.write_text('#include <stdlib.h>\nint main(void) { return abs(atoi("-7")) + (getenv("none") != 0); }\n')
-    subprocess.run([require.command(*COMPILERS["x86_64"]), "-O0", "-fno-builtin", "-o", tmp_path / "calls", source],
-                   check=True)  # fmt: skip
-    program.ours("ltrace", "-o", "calls.trace", "./calls")
-    lines = (tmp_path / "calls.trace").read_text().splitlines()
-    assert [re.sub("0x[0-9a-f]+", "ADDRESS", re.sub(" +", " ", line)) for line in lines] == [
-        "atoi(ADDRESS, ADDRESS, ADDRESS, ADDRESS) = -7",
-        "abs(-7) = 7",
-        'getenv("none") = nil',
-        "+++ exited (status 7) +++",
-    ]
+    subprocess.run(
+        [require.command(*COMPILERS[isa]), "-O0", "-fno-builtin", "-o", tmp_path / "calls", source], check=True
+    )
+    options = ("--core", "ideal", "--sysroot", root, "--rw", tmp_path)
+    command = (PERFEMU, "run", *options, "--", "ltrace", "-o", "calls.trace", "./calls")
+    subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False)
+    lines = [re.sub(" +", " ", line) for line in (tmp_path / "calls.trace").read_text().splitlines()]
+    own = [line for line in lines if not line.startswith("__")]  # the C runtime calls by the PLT on AArch64 alone
+    assert [re.sub("0x[0-9a-f]+", "ADDRESS", line) for line in own] == EXPECTED_CALLS
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -141,7 +141,6 @@ bool Core::on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_en
         core.fault_access_ = access;
         return false;
     }
-    if (access == FaultAccess::FETCH && !core.guest_tlb_) core.watch_code(page);
     const bool watched = !core.debugging_.watchpoints.empty() && !core.debugging_.passes && core.watches_page(address);
     if (watched && access != FaultAccess::FETCH) {
         core.faulted_ = core.debugging_.refused = true;
@@ -161,6 +160,8 @@ bool Core::on_tlb_fill(uc_engine*, uint64_t address, uc_mem_type type, uc_tlb_en
         }
         protection |= EXECUTE;
     }
+    // By an entry that allows it, the engine may execute without asking again.
+    if (protection & EXECUTE && !core.guest_tlb_) core.watch_code(page);
     entry->paddr = uint64_t{page.frame} << PAGE_SHIFT;
     entry->perms = static_cast<uc_prot>(protection);
     return true;

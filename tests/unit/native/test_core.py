@@ -330,6 +330,30 @@ def test_code_that_the_kernel_rewrites_is_decoded_anew(isa: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
+def test_code_that_was_read_before_it_ran_is_decoded_anew(isa: str, tmp_path: Path) -> None:
+    """The engine need not ask for a page that it has read, so that the core would not hear that it executes there."""
+    start, nop, store, end, pc = {
+        "aarch64": ("mov x9, #0x700000; ldr x1, [x9]; br x9", "nop", "str x0, [sp]", "svc #0", 32),
+        "x86_64": (
+            "mov $0x700000, %edi; mov (%rdi), %rax; jmp *%rdi",
+            ".fill 4, 1, 0x90",
+            "mov %rax, (%rsp)",
+            "syscall",
+            16,
+        ),
+    }[isa]
+    bare = Bare.load(isa, assemble(isa, start, tmp_path))
+    bare.space.write(DATA, assemble(isa, f"{nop}\n{end}", tmp_path))
+    bare.space.protect(DATA, 1, READ | EXECUTE)
+    assert bare.run() is ExitReason.SYSCALL
+    assert bare.total(Probe.STORE) == 0
+    bare.space.write(DATA, assemble(isa, f"{store}\n{end}", tmp_path))
+    bare.core.write_register(pc, CODE)
+    assert bare.run() is ExitReason.SYSCALL
+    assert bare.total(Probe.STORE) == 1
+
+
+@pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
 def test_revoked_pages_fault_also_when_they_have_been_used(isa: str, tmp_path: Path) -> None:
     source = {
         "aarch64": "mov x9, #0x700000\n str x0, [x9]\n svc #0\n str x0, [x9]\n svc #0",

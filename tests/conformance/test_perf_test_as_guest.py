@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 import require
-from corpus.debian_machine import BASE
+from corpus.debian_machine import BASE, machine
 from debian import ARCHITECTURES, TRIXIE
 from end_to_end.command import ENVIRONMENT, PERFEMU
 
 TABLE: dict[str, dict[str, tuple[str, str]]] = tomllib.loads(Path(__file__).with_name("perf_test.toml").read_text())
-RELEASES = {"6.1": "", "6.12": TRIXIE}  # of the host's Debian, 12, and of 13
-PATHS = {"6.1": "/bin:/usr/bin", "6.12": "/usr/bin:/bin"}  # its sleep first: the host's is another ISA's
+PACKAGES = ("binutils", "linux-perf")  # 6.1 is the host's Debian's, 12; 6.12 is Debian 13's
 CASES = {  # the numbers of those that are programs
     ("6.1", "x86_64"): (*range(1, 79),),
     ("6.1", "aarch64"): (*range(1, 75),),
@@ -49,9 +48,11 @@ TIMEOUT_S = 1800
 
 def outcomes(isa: str, version: str, script: str, folder: Path) -> dict[str, str]:
     """By the case's name, or its part's."""
-    packages = (*BASE, "binutils", "linux-perf")
-    root = require.debian_tree(ARCHITECTURES[isa], *packages, release=RELEASES[version])
-    environment = ("--env", f"PATH={PATHS[version]}", "--env", f"HOME={folder}")
+    if version == "6.1":  # whose Debian has sleep in /bin: perf would find the host's in /usr/bin, of another ISA
+        root = machine(isa, PACKAGES)
+    else:
+        root = require.debian_tree(ARCHITECTURES[isa], *BASE, *PACKAGES, release=TRIXIE)
+    environment = ("--env", "PATH=/usr/bin:/bin", "--env", f"HOME={folder}")
     done = subprocess.run(
         [PERFEMU, "run", "--core", "ideal", "--sysroot", root, *environment, "--", "sh", "-c", script],
         cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S, env=ENVIRONMENT,

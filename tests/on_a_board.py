@@ -33,6 +33,7 @@ class Board:
     pmu: str = ""  # instead of the core's
     options: tuple[str | Path, ...] = ()  # of the command, more of them
     parameters: str = ""  # of the kernel, more of them
+    warns_in: tuple[str, ...] = ()  # the kernel's functions that warn of what the script does, as they should
     timeout_s: int = TIMEOUT_S
 
     def run(self, script: str, folder: Path, files: Sequence[Entry] = ()) -> list[str]:
@@ -55,5 +56,16 @@ class Board:
         assert (done.returncode, done.stderr) == (0, b"")
         lines = done.stdout.decode().splitlines()
         assert "reboot: Power down" in lines.pop()
-        assert [line for line in lines if line.startswith(TROUBLE)] == []
-        return [line for line in lines if not KERNELS_LINE.match(line)]
+        trouble = self._unexpected([line for line in lines if line.startswith(TROUBLE)])
+        assert not trouble, "\n".join(trouble)
+        return [line for line in lines if not line.startswith(TROUBLE) and not KERNELS_LINE.match(line)]
+
+    def _unexpected(self, trouble: list[str]) -> list[str]:
+        """Without the warnings in `warns_in`, each of which there must be, and the call trace that each has."""
+        warnings = []
+        for function in self.warns_in:
+            found = [line for line in trouble if "WARNING:" in line and function in line]
+            assert found, f"the kernel does not warn in {function}"
+            warnings += found
+        traces = [line for line in trouble if "Call trace" in line][: len(warnings)]
+        return [line for line in trouble if line not in warnings and line not in traces]

@@ -27,11 +27,12 @@ def perfemu(
     environment: Mapping[str, str] = ENVIRONMENT,
     stdin: bytes = b"",
     before: Callable[[], None] | None = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run it to its end, on the ideal core. `before` runs in the new process before the command."""
     return subprocess.run(
         [PERFEMU, *on_ideal(arguments)], input=stdin, capture_output=True, cwd=cwd, env=environment, preexec_fn=before,
-        timeout=TIMEOUT_S, check=False,
+        timeout=timeout_s, check=False,
     )  # fmt: skip
 
 

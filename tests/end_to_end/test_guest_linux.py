@@ -309,6 +309,7 @@ def traced(request: pytest.FixtureRequest, roots: Callable[[str], Path]) -> Trac
     done = perfemu(
         "trace", "--board", system.board, "--guest-linux", "--core", "ideal", "--memory", MEMORY,
         "--cmdline", system.command_line, "--initrd", root.with_name("initrd"), system.kernel,
+        timeout_s=300,
     )  # fmt: skip
     assert done.returncode == 0
     return Trace(request.param, done.stdout.decode().splitlines(), done.stderr.decode().splitlines())

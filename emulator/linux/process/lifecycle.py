@@ -34,7 +34,7 @@ from emulator.linux.signals.signal import (
     SIGKILL,
     SignalInfo,
 )
-from emulator.linux.signals.signal_sending import child_info
+from emulator.linux.signals.signal_sending import child_info, retarget
 from emulator.linux.tracepoints import Tracepoints
 from emulator.linux.tty.terminals import Terminals
 
@@ -296,6 +296,7 @@ class Lifecycle:
             self.end_process(process, status if leader.exit_code is None else leader.exit_code)
         else:
             self._end_task(task, status)
+            retarget(process)
 
     def _end_task(self, task: Task, status: int) -> None:
         if task.exit_code is not None:
@@ -310,6 +311,7 @@ class Lifecycle:
             task.ptrace_breakpoints.flush()
         task.process.ended_usage += task.usage()
         task.process.threads.remove(task)
+        task.signals.shared.forget(task.signals)
         task.cgroup.let_go(task)
         kernel.dispatcher.remove(task)
         if call is not None:

@@ -227,7 +227,7 @@ class Scheduler:
         """
         task = queue.current
         alone = len(self._queues) == 1 and not queue.waiting
-        if task is None or alone or queue.departing or task.signals.pending or not queue.cpu.core.exclusive_open:
+        if task is None or alone or queue.departing or not queue.cpu.core.exclusive_open or task.signals.deliverable():
             self._extended_cycles = 0
             return False
         self._extended_cycles += 1

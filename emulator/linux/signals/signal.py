@@ -263,10 +263,24 @@ class PendingSignals:
 
 @dataclass(slots=True)
 class SharedSignals:
-    """What is sent to a process while all its threads block it."""
+    """What is sent to a process."""
 
     pending: PendingSignals = field(default_factory=PendingSignals)
     arrived: WaitQueue = field(default_factory=WaitQueue)  # something may be pending: for signalfd
+    chosen: dict[int, SignalState] = field(default_factory=dict)  # by number: who is to act on it (complete_signal)
+
+    def left_by_others(self, state: SignalState) -> int:
+        """The set of what is pending, less what another thread has been chosen for and does not block meanwhile."""
+        found = self.pending.mask
+        if found:
+            for number, chosen in self.chosen.items():
+                if chosen is not state and chosen.wants(number):
+                    found &= ~bit(number)
+        return found
+
+    def forget(self, state: SignalState) -> None:
+        """Its thread has ended."""
+        self.chosen = {number: chosen for number, chosen in self.chosen.items() if chosen is not state}
 
 
 @dataclass(slots=True)
@@ -276,7 +290,7 @@ class SignalState:
     blocked: int = 0
     actions: dict[int, SignalAction] = field(default_factory=dict)
     stack: AlternateStack = field(default_factory=AlternateStack)
-    pending: PendingSignals = field(default_factory=PendingSignals)  # for this thread, or for a process that chose it
+    pending: PendingSignals = field(default_factory=PendingSignals)  # for this thread
     shared: SharedSignals = field(default_factory=SharedSignals)
     awaited: int = 0  # rt_sigtimedwait: what ends it, though it be blocked
     restore_mask: int | None = None  # rt_sigsuspend, pselect: what the handler's return brings back
@@ -324,11 +338,15 @@ class SignalState:
         return bool(self.pending or self.shared.pending or self.interrupted is not None or self.stops)
 
     def deliverable(self) -> bool:
-        return self.due and (self.stops or bool(self.pending_mask() & ~(self.blocked & ~self.awaited)))
+        return self.due and (self.stops or bool(self._to_act_on()))
+
+    def _to_act_on(self) -> int:
+        """The set of what is pending, not blocked, and not left to another thread."""
+        return (self.pending.mask | self.shared.left_by_others(self)) & ~(self.blocked & ~self.awaited)
 
     def fatal(self) -> bool:
         """Whether one is pending that ends the process (fatal_signal_pending)."""
-        mask = self.pending_mask() & ~(self.blocked & ~self.awaited)
+        mask = self._to_act_on()
         return any(
             mask & bit(signal) and self.action(signal).handler == SIG_DFL and default_action(signal) in FATAL
             for signal in range(1, mask.bit_length() + 1)
@@ -337,10 +355,13 @@ class SignalState:
     def take(self, allowed: int | None = None) -> SignalInfo | None:
         """Take the next signal to deliver: the thread's own before the process's, faults first, then the lowest number.
 
-        `allowed`: the set of rt_sigtimedwait or of a signalfd.
+        `allowed`: the set of rt_sigtimedwait or of a signalfd, which leave nothing to other threads.
         """
-        mask = ~self.blocked if allowed is None else allowed
-        return self.pending.take(mask) or self.shared.pending.take(mask)
+        if allowed is not None:
+            return self.pending.take(allowed) or self.shared.pending.take(allowed)
+        return self.pending.take(~self.blocked) or self.shared.pending.take(
+            self.shared.left_by_others(self) & ~self.blocked
+        )
 
     def reset_for_exec(self) -> None:
         """execve: handlers become default, ignored stays ignored, the alternate stack goes."""

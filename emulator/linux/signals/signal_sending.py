@@ -1,7 +1,7 @@
 """Sending signals: to a thread, to a process; what that does at once, and which thread has to look.
 
 kernel/signal.c. Since nothing executes while the kernel works, SIGKILL, stops and SIGCONT act when they are sent; all
-else is pending, with the thread that is to act on it, or with the process while all its threads block it.
+else is pending, with the thread or with the process.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from emulator.linux.signals.signal import (
     Default,
     Generated,
     PendingSignals,
+    SharedSignals,
     SignalInfo,
     bit,
     default_action,
@@ -64,13 +65,35 @@ def _post_to_any(process: Process, info: SignalInfo) -> bool:
     shared = main.signals.shared
     if info.signal < SIGRTMIN and shared.pending.mask & bit(info.signal):
         return True
-    for thread in process.threads:
-        if thread.signals.wants(info.signal):
-            return (thread is not main and _acts_at_once(thread, info.signal)) or _post(thread, info)
+    thread = _who_wants(process, info.signal)
+    if thread is not None and thread is not main and _acts_at_once(thread, info.signal):
+        return True
     if not _append(main, shared.pending, info):
         return False
+    _choose(thread, shared, info.signal)
     shared.arrived.wake()
     return True
+
+
+def _who_wants(process: Process, signal: int) -> Task | None:
+    return next((thread for thread in process.threads if thread.signals.wants(signal)), None)
+
+
+def _choose(thread: Task | None, shared: SharedSignals, signal: int) -> None:
+    """It is to act on a signal of its process, and looks at it. None: whoever unblocks it first."""
+    if thread is None:
+        shared.chosen.pop(signal, None)
+    else:
+        shared.chosen[signal] = thread.signals
+        thread.kernel.dispatcher.interrupt(thread)
+
+
+def retarget(process: Process) -> None:
+    """A thread has ended: what it was to act on others do (exit_signals)."""
+    shared = process.threads[0].signals.shared
+    for number in range(1, shared.pending.mask.bit_length() + 1):
+        if shared.pending.mask & bit(number) and number not in shared.chosen:
+            _choose(_who_wants(process, number), shared, number)
 
 
 def _post(task: Task, info: SignalInfo) -> bool:

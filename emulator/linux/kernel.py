@@ -302,12 +302,13 @@ class Kernel:
 
     def handle_register(self, cpu: Cpu) -> None:
         try:
-            self.running(cpu).check_instruction(TrapKind(cpu.core.trapped[0]))
+            task = self.running(cpu)
+            if task.trapped_instructions:
+                task.check_instruction(TrapKind(cpu.core.trapped[0]))
             self.architecture.complete_register_access(cpu)
             if self.stepping.is_used:
                 self._end_step(cpu)
         except UndefinedRegister:
-            task = self.running(cpu)
             self.work(task, self.costs.exception)
             force(task, REGISTERS[TrapKind(cpu.core.trapped[0])].info(cpu.core.pc))
             deliver(task)

@@ -342,7 +342,7 @@ class Task:
     allowed_tracer: int = 0  # PR_SET_PTRACER: a pid, or -1 for any
     no_new_privileges: bool = False
     seccomp: Seccomp | None = None  # None: it may make any call
-    trapped_instructions: frozenset[TrapKind] = frozenset()  # that it may not execute: PR_SET_TSC, ARCH_SET_CPUID
+    trapped_instructions: frozenset[TrapKind] = frozenset()  # that it may not execute: PR_SET_TSC
     timer_slack_ns: int = 50_000
     personality: int = 0
     affinity: int = 1  # mask of CPUs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
 
 from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.errors import EINVAL, LinuxError
@@ -25,7 +24,7 @@ from emulator.linux.fs.file import (
     POLLWRNORM,
 )
 from emulator.linux.process.task import Task
-from emulator.linux.sched.hrtimers import HrTimerMode
+from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
 from emulator.linux.sched.waiting import Sleeping, WaitQueue, wait_until
 from emulator.linux.signals.signal import SIGSET_SIZE, UNBLOCKABLE
 from emulator.linux.structures import NANOSECONDS
@@ -70,9 +69,12 @@ def _wait(
     old = signals.blocked
     if mask is not None:
         signals.blocked = mask & ~UNBLOCKABLE
-    timer = partial(task.sleeper, CLOCK_MONOTONIC, HrTimerMode.ABS, _slack_ns(task, timeout_ns)) if timeout_ns else None
+
+    def timer() -> HrTimer:
+        return task.sleeper(CLOCK_MONOTONIC, HrTimerMode.ABS, _slack_ns(task, timeout_ns or 0))
+
     try:
-        yield from wait_until(task, ready, queues, what, until_ns, restart=False, timer=timer)
+        yield from wait_until(task, ready, queues, what, until_ns, restart=False, timer=timer if timeout_ns else None)
     except LinuxError:
         if mask is not None:
             signals.restore_mask = old  # the handler runs under the call's mask, and then the old one is back

@@ -235,9 +235,7 @@ class Kernel:
     def work(self, task: Task, cycles: int) -> None:
         """The kernel works for a task: time goes by, and PMUs count nothing but the kernel's cycles."""
         if self._takes_time:
-            now = task.cpu.core.cycles
-            task.system_cycles += self.clock.passed(now, now + cycles)
-            task.cpu.work(cycles)
+            task.spend(cycles)
 
     def handle_overflow(self, cpu: Cpu) -> None:
         """Who counts only observes."""

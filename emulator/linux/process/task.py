@@ -371,6 +371,12 @@ class Task:
     sleep_timer: Timer | None = None
     woken_by: Wake | None = None  # until the call has heard of it
 
+    def spend(self, cycles: int) -> None:
+        """The kernel works for it, which is system time."""
+        now = self.cpu.core.cycles
+        self.system_cycles += self.clock.passed(now, now + cycles)
+        self.cpu.work(cycles)
+
     def check_instruction(self, kind: TrapKind) -> None:
         """Raises UndefinedRegister for one that it has asked not to execute."""
         if kind in self.trapped_instructions:

@@ -29,7 +29,7 @@ def judge(task: Task, number: int, arguments: tuple[int, ...]) -> Verdict:
     if own.mode == MODE_STRICT:
         return ALLOWED if number in STRICT[isa] else Verdict(Action.KILL_THREAD)
     if own.works_cycles:
-        task.cpu.work(own.works_cycles)
+        task.spend(own.works_cycles)
     data = DATA.pack(number, AUDIT_ARCHITECTURES[isa], task.cpu.core.pc, *arguments[:6])
     return own.verdict(WORDS.unpack(data))
 

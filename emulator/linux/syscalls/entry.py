@@ -167,9 +167,7 @@ class SyscallEntry:
                 task.call.timer = sleep.timer
             self._kernel.dispatcher.sleep(task, sleep)
             return
-        now = task.cpu.core.cycles
-        task.system_cycles += task.clock.passed(now, now + sleep.works_cycles)
-        task.cpu.work(sleep.works_cycles)
+        task.spend(sleep.works_cycles)
         task.woken_by = Wake.CONTINUE
         self._kernel.dispatcher.events.version += 1
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import same_as_linux
 from emulator.linux.seccomp.classic_bpf import ABS, ALU, INSTRUCTION, LD, RET, A, ClassicProgram
 from emulator.linux.seccomp.filters import FREE, MODE_FILTER, MOST_REMEMBERED, PENALTY, Action, Filter, Seccomp
+from emulator.machine import MachineConfig
 
 FIRST_ARGUMENT = 16  # in struct seccomp_data
 
@@ -34,3 +38,11 @@ def test_verdicts_are_right_however_many_there_are_and_few_are_kept() -> None:
         verdict = seccomp.verdict(words(Action.ERRNO + argument))
         assert (verdict.action, verdict.data) == (Action.ERRNO, argument + 3)
         assert len(seccomp._verdicts) <= MOST_REMEMBERED
+
+
+def test_the_time_of_long_filters_is_system_time(tmp_path: Path) -> None:
+    """long_filters.c makes 10,000 calls and asks once more. The core takes no time for what the kernel does besides."""
+    printed, _ = same_as_linux.ours(Path(__file__).with_name("long_filters.c"), tmp_path, "x86_64")
+    cycles = 10_001 * (2 * (4000 + PENALTY) - FREE)
+    taken_us = cycles * 1_000_000 / MachineConfig("x86_64").core.frequency_hz
+    assert abs(int(printed[0]) - taken_us) < 1

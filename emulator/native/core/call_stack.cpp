@@ -57,7 +57,7 @@ std::optional<SetAsideStacks::Taken> SetAsideStacks::take(CalledFrame frame) {
 std::optional<SetAsideStacks::Taken> SetAsideStacks::take_moved(CalledFrame now, uint64_t pushed,
                                                                 const ReadMemory& read) {
     constexpr size_t MOST_COMPARED = 64;  // frames
-    size_t looked_at = 0;
+    size_t looked_at = 0, searched = 0;
     for (auto stack = stacks_.end(); stack != stacks_.begin() && looked_at < MOST_LOOKED_AT; looked_at++) {
         --stack;
         const std::vector<CalledFrame>& frames = stack->second.frames;
@@ -66,8 +66,13 @@ std::optional<SetAsideStacks::Taken> SetAsideStacks::take_moved(CalledFrame now,
             const uint64_t moved = now.stack_pointer - frames[number].stack_pointer;
             const size_t begin = std::max(begin_of_run(frames, number), number - std::min(number, MOST_COMPARED));
             size_t same = number;
-            while (same > begin && has_return_address(frames[same - 1], frames[same], moved, pushed, read)) same--;
-            if (same > begin) continue;
+            bool found = true;
+            while (found && same > begin) {
+                if (++searched > MOST_SEARCHED) return std::nullopt;
+                found = has_return_address(frames[same - 1], frames[same], moved, pushed, read);
+                same -= found;
+            }
+            if (!found) continue;
             Taken taken{remove(stack).frames, number};
             move_run(taken.frames, number, moved);
             return taken;

@@ -48,6 +48,7 @@ class SetAsideStacks {
   private:
     static constexpr size_t MOST_STACKS = 1 << 12, MOST_FRAMES = 1 << 18;
     static constexpr size_t MOST_LOOKED_AT = 1 << 10;  // stacks that may have been moved
+    static constexpr size_t MOST_SEARCHED = 1 << 12;  // frames' return addresses: a guest may have many that look alike
 
     struct Stack {
         std::vector<CalledFrame> frames;

@@ -72,12 +72,12 @@ def described(id: int, group: str, name: str, returns: bool, arguments: Sequence
 class TraceProbe(ABC, Generic[Defined]):
     """One place of an event (struct trace_uprobe, trace_kprobe)."""
 
+    most_bytes: int | None = None  # of arguments and strings, which are cut to that
+
     def __init__(self, definition: Defined, event: ProbeEvent) -> None:
         self.definition = definition
         self.hits = 0
         self._event = event
-
-    most_bytes: int | None = None  # of arguments and strings, which are cut to that
 
     @abstractmethod
     def register(self) -> None:

@@ -27,7 +27,8 @@ PC_OPTIONS = {
 @cache
 def virt_image(kind: str) -> bytes:
     """The image as a "flat" or an "elf" file."""
-    prefix = require.command("aarch64-linux-gnu-gcc", package="gcc-aarch64-linux-gnu").removesuffix("gcc")
+    prefix = "aarch64-linux-gnu-"
+    require.command(f"{prefix}gcc", package="gcc-aarch64-linux-gnu")
     place = f"image_base={FLAT_AT if kind == 'flat' else ELF_AT:#x}"
     with TemporaryDirectory() as folder:
         image = _linked(prefix, DIRECTORY / "virt_images", ARM_OPTIONS, ("--defsym", place), Path(folder))
@@ -38,17 +39,14 @@ def virt_image(kind: str) -> bytes:
 def pc_image(bits: int) -> bytes:
     """An ELF file of 32 bits, as Multiboot's loaders want it, which executes in mode of so many: 32 or 64."""
     with TemporaryDirectory() as folder:
-        return _converted(_pc_prefix(), pc_program(bits, Path(folder)), "elf32-i386")
+        return _converted("", pc_program(bits, Path(folder)), "elf32-i386")
 
 
 def pc_program(bits: int, folder: Path) -> Path:
     """The same in the format of its mode, as debuggers want its symbols."""
     emulation = {32: "elf_i386", 64: "elf_x86_64"}[bits]
-    return _linked(_pc_prefix(), DIRECTORY / "pc_images", PC_OPTIONS[bits], ("-m", emulation), folder)
-
-
-def _pc_prefix() -> str:
-    return require.command("gcc", package="gcc").removesuffix("gcc")
+    require.command("gcc", package="gcc")
+    return _linked("", DIRECTORY / "pc_images", PC_OPTIONS[bits], ("-m", emulation), folder)
 
 
 def _linked(prefix: str, sources: Path, of_target: Sequence[str], linked: Sequence[str], folder: Path) -> Path:

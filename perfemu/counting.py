@@ -185,7 +185,7 @@ def count_runs(
     """
     session = new_run()
     plan = None if metrics is None else metrics(session)
-    chosen = events(session) if callable(events) else events
+    chosen = [*(events(session) if callable(events) else events)]
     specs = changes.applied(session.parse([*chosen, *(plan.events if plan else ())]))
     whole, parts = _Runs(specs), dict[Label, _Runs]()
     times: list[RunTimes] = []
@@ -203,7 +203,7 @@ def count_runs(
             counted_by_hits=session.pmu_model.caches_counted_by_hits,
             partly_modelled=session.partly_modelled,
             metrics=plan.metrics if plan else (),
-            metric_events=plan.number_of_events if plan else 0,
+            metrics_asked=len(chosen),
         )
 
     def of_interval(sums: Readings, by_part: Parts, length: RunTimes) -> Counts:

@@ -178,8 +178,8 @@ class Counts:
     parts: tuple[Part, ...] = ()  # of CPUs or threads, which are shown instead of the sums
     counted_by_hits: frozenset[CacheId] = frozenset()  # as PmuModel has them
     partly_modelled: bool = False  # cycles and what models count are of less than the other events
-    metrics: tuple[PlannedMetric, ...] = ()  # by name, over the last of the events
-    metric_events: int = 0  # how many these are
+    metrics: tuple[PlannedMetric, ...] = ()  # by name, over events of their own
+    metrics_asked: int = 0  # behind how many -e these are
 
     def __iter__(self) -> Iterator[Count]:
         return iter(self.events)

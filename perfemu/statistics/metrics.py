@@ -179,12 +179,12 @@ def metrics_of(counts: Counts, count: Count) -> list[Metric]:
     if count.absence is not None:
         return []
     counts = counts.of_cgroup(count.spec.cgroup)
-    events = counts.events[len(counts.events) - counts.metric_events :]
-    place = next((place for place, event in enumerate(events) if event is count), None)
-    return _by_event(counts, count) if place is None else _by_name(counts, events, place)
+    if not counts.metrics or count.spec.asked < counts.metrics_asked:
+        return _by_event(counts, count)
+    return _by_name(counts, [event for event in counts.events if event.spec.asked >= counts.metrics_asked], count)
 
 
-def _by_name(counts: Counts, events: Sequence[Count], place: int) -> list[Metric]:
+def _by_name(counts: Counts, events: Sequence[Count], count: Count) -> list[Metric]:
     """The vendor's that were asked for, beside the first of their events; generic_metric() of stat-shadow.c."""
     values = [event.spread.mean for event in events]
     elapsed_s = counts.elapsed.mean / 1e9
@@ -193,7 +193,7 @@ def _by_name(counts: Counts, events: Sequence[Count], place: int) -> list[Metric
         if planned.metric.scale_unit
         else Metric("%8.2f", planned.value(values, elapsed_s), planned.metric.name)
         for planned in counts.metrics
-        if planned.shown_at == place and all(events[at].absence is None for at in planned.places.values())
+        if events[planned.shown_at] is count and all(events[at].absence is None for at in planned.places.values())
     ]
 
 

@@ -49,7 +49,6 @@ class MetricPlan:
     """`events` as the command line takes them, a weak group each, and the metrics over them."""
 
     events: tuple[str, ...] = ()
-    number_of_events: int = 0
     metrics: tuple[PlannedMetric, ...] = ()
     left_out: tuple[str, ...] = ()  # metrics of a group that cannot be computed here, each with the reason
 
@@ -94,7 +93,7 @@ def plan_metrics(
         for metric_name, number in ((name, of_group[name]) for name in table if name in of_group)
     ]
     texts = [f"{{{','.join(group)}}}:W" for group in groups] if grouped else [e for group in groups for e in group]
-    return MetricPlan(tuple(texts), sum(map(len, groups)), tuple(planned), tuple(dict.fromkeys(left_out)))
+    return MetricPlan(tuple(texts), tuple(planned), tuple(dict.fromkeys(left_out)))
 
 
 def _groups(needed: Mapping[str, tuple[str, ...]], merged: bool) -> tuple[list[tuple[str, ...]], dict[str, int]]:

@@ -44,6 +44,14 @@ def test_it_is_what_its_events_come_to() -> None:
     }
 
 
+def test_it_is_of_all_control_groups_beside_events_of_one() -> None:
+    """-G is of the -e before it. On the ideal core an instruction is a cycle, the root has all tasks."""
+    rows = objects("--core", "ideal", "-a", "-e", "instructions", "-G", "/", "-M", "ipc")
+    assert [(row["cgroup"], row["metric-unit"]) for row in rows] == [("/", ""), ("", "per cycle  ipc"), ("", "")]
+    assert float(rows[1]["metric-value"]) == 1.0
+    assert {float(row["counter-value"]) for row in rows} == {float(rows[0]["counter-value"])}
+
+
 def test_the_shares_of_top_down_are_all_there_is() -> None:
     rows = objects("--core", "neoverse-n1", "--pmu", "pmuv3p9", "-M", "TopdownL1")
     shares = [float(row["metric-value"]) for row in rows if "percent of slots" in row["metric-unit"]]

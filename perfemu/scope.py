@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from typing import Protocol
 
 from perfcore.events.followed import Ids
@@ -16,14 +16,14 @@ from perfemu.namespace import Namespace
 
 
 class Split(Enum):
-    """Of what there are counts apart."""
+    """Of what there are counts apart: by stat's option."""
 
-    NOTHING = auto()
-    CPUS = auto()
-    SOCKETS = auto()
-    DIES = auto()
-    CORES = auto()
-    THREADS = auto()
+    NOTHING = ""
+    CPUS = "-A"
+    SOCKETS = "--per-socket"
+    DIES = "--per-die"
+    CORES = "--per-core"
+    THREADS = "--per-thread"
 
 
 class WatchedRegion(Protocol):
@@ -104,26 +104,22 @@ def scope_of_stat(
 ) -> Scope:
     """What -a, -C LIST, -A, --per-socket, --per-die, --per-core and --per-thread mean together. Raises UsageError."""
     splits = {
-        "-A": per_cpu,
-        "--per-socket": per_socket,
-        "--per-die": per_die,
-        "--per-core": per_core,
-        "--per-thread": per_thread,
+        Split.CPUS: per_cpu,
+        Split.SOCKETS: per_socket,
+        Split.DIES: per_die,
+        Split.CORES: per_core,
+        Split.THREADS: per_thread,
     }
-    asked = [option for option, given in splits.items() if given]
-    if len(asked) > 1:
-        raise UsageError(f"stat: {asked[0]} and {asked[1]} exclude each other")
-    if per_cpu and not all_cpus and cpu_list is None:
-        raise UsageError("stat -A: counts of each CPU want -a or -C")
-    parts = {"sockets": per_socket, "dies": per_die, "cores": per_core}
-    for name in [name for name, given in parts.items() if given and not all_cpus and cpu_list is None]:
-        raise UsageError(f"stat {asked[0]}: counts of {name} want -a or -C")
+    split, *others = [split for split, given in splits.items() if given] or [Split.NOTHING]
+    if others:
+        raise UsageError(f"stat: {split.value} and {others[0].value} exclude each other")
     if per_thread and cpu_list is not None:
         raise UsageError("stat: --per-thread and -C exclude each other")
     if per_thread:  # with -a as without: all threads there are belong to the program
-        return Scope(split=Split.THREADS)
-    kinds = {"-A": Split.CPUS, "--per-socket": Split.SOCKETS, "--per-die": Split.DIES, "--per-core": Split.CORES}
-    split = kinds[asked[0]] if asked else Split.NOTHING
+        return Scope(split=split)
+    if split is not Split.NOTHING and not all_cpus and cpu_list is None:
+        parts = "each CPU" if per_cpu else split.name.lower()
+        raise UsageError(f"stat {split.value}: counts of {parts} want -a or -C")
     return scope_of_cpus(all_cpus, cpu_list, cpus, split)
 
 

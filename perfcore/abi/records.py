@@ -217,9 +217,12 @@ class Cgroup(Record):
     path: Text
 
 
+NAMESPACES = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # by PERF_*_NS_INDEX: as the links in /proc/PID/ns
+
+
 @dataclass(frozen=True, slots=True)
 class Namespaces(Record):
-    """Those of a new task: `links` has device and inode of each as two words, in the order of PERF_*_NS_INDEX."""
+    """Those of a new task: `links` has device and inode of each as two words, in the order of NAMESPACES."""
 
     TYPE = RecordType.NAMESPACES
     pid: U32

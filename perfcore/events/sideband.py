@@ -17,6 +17,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc
 from perfcore.abi.records import (
+    NAMESPACES,
     BpfEvent,
     Comm,
     Exit,
@@ -37,8 +38,7 @@ from perfcore.events.event_state import EventState
 ANONYMOUS = "//anon"
 COUNTED_FROM_ZERO = (ANONYMOUS, "[heap]", "[stack]")  # private memory of no file: its offset is its address (vm_pgoff)
 
-_TOLD = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # in the order of uapi/linux/perf_event.h
-_LINKS = b"".join(struct.pack("<QQ", device_number(*NSFS_DEVICE), FIRST_NAMESPACES[name]) for name in _TOLD)
+_LINKS = b"".join(struct.pack("<QQ", device_number(*NSFS_DEVICE), FIRST_NAMESPACES[name]) for name in NAMESPACES)
 
 _PROG_LOAD, _PROG_UNLOAD = 1, 2  # PERF_BPF_EVENT_*
 
@@ -52,7 +52,7 @@ def wants_tasks(attr: PerfEventAttr) -> bool:
 
 def namespaces_of(task: Task) -> Namespaces:
     """Nobody has others than the first process."""
-    return Namespaces(task.pid, task.tid, len(_TOLD), _LINKS)
+    return Namespaces(task.pid, task.tid, len(NAMESPACES), _LINKS)
 
 
 class Sideband:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from emulator.linux.mm.mapping import MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE
 from perfcore.abi.constants import Misc, RecordType
 from perfcore.abi.records import (
+    NAMESPACES,
     Cgroup,
     Comm,
     Exit,
@@ -124,13 +125,10 @@ def _lost(record: Lost, misc: int) -> str:
     return f" lost {record.lost}"
 
 
-_NAMESPACES = "net", "uts", "ipc", "pid", "user", "mnt", "cgroup"  # by their index
-
-
 def _namespaces(record: Namespaces, misc: int) -> str:
     """Four in a line."""
     links = struct.iter_unpack("<QQ", record.links[: len(record.links) // 16 * 16])
-    pairs = zip(_NAMESPACES[: record.nr_namespaces], links, strict=False)
+    pairs = zip(NAMESPACES[: record.nr_namespaces], links, strict=False)
     named = [f"{at}/{name}: {device}/{_hex(inode)}" for at, (name, (device, inode)) in enumerate(pairs)]
     lines = ", \n\t\t ".join(", ".join(named[at : at + 4]) for at in range(0, len(named), 4))
     return f" {_signed(record.pid)}/{_signed(record.tid)} - nr_namespaces: {record.nr_namespaces}\n\t\t[{lines}]"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from emulator.linux.errors import E2BIG
 from perfcore.bpf.instructions import (
     ABS,
     ALU,
@@ -33,9 +34,10 @@ from perfcore.bpf.instructions import (
     STX,
     Instruction,
 )
-from perfcore.bpf.refusal import malformed
+from perfcore.bpf.refusal import Refusal, malformed
 
 _SECOND_HALF = 0  # the opcode of a 64-bit immediate's second half
+_MOST_FUNCTIONS = 256  # BPF_MAX_SUBPROGS
 
 
 def _known_opcodes() -> frozenset[int]:
@@ -73,25 +75,36 @@ def check_opcodes(instructions: Sequence[Instruction]) -> None:
         pc += 1
 
 
+def _named_function(pc: int, instruction: Instruction) -> int | None:
+    """Where the function begins that an instruction calls, or gives to a helper."""
+    if instruction.is_call_of_program or (instruction.opcode == LOAD_IMM64 and instruction.src == PSEUDO_FUNC):
+        return pc + 1 + instruction.imm
+    return None
+
+
 def functions(instructions: Sequence[Instruction]) -> list[int]:
-    """Where the program's functions begin, in order; the first is what is run."""
+    """Where the program's functions begin, in order; the first is what is run. add_subprog_and_kfunc()"""
     entries = {0}
     for pc, instruction in enumerate(instructions):
-        if instruction.is_call_of_program or (instruction.opcode == LOAD_IMM64 and instruction.src == PSEUDO_FUNC):
-            target = pc + 1 + instruction.imm
-            if not 0 <= target < len(instructions):
-                raise malformed(f"call to invalid destination {target}")
-            entries.add(target)
+        target = _named_function(pc, instruction)
+        if target is None:
+            continue
+        if not 0 <= target < len(instructions):
+            raise malformed(f"call to invalid destination {target}")
+        entries.add(target)
+        if len(entries) > _MOST_FUNCTIONS:
+            raise Refusal(E2BIG, "too many subprograms")
     return sorted(entries)
 
 
-def calls(instructions: Sequence[Instruction], entries: Sequence[int]) -> frozenset[tuple[int, int]]:
-    """(caller, callee): functions by where they begin. What a function gives to a helper it calls, too."""
-    found = set()
+def callees(instructions: Sequence[Instruction], entries: Sequence[int]) -> Mapping[int, set[int]]:
+    """By function, as all of these by where they begin: those that it calls, or gives to helpers."""
+    found: dict[int, set[int]] = {entry: set() for entry in entries}
     for pc, instruction in enumerate(instructions):
-        if instruction.is_call_of_program or (instruction.opcode == LOAD_IMM64 and instruction.src == PSEUDO_FUNC):
-            found.add((entries[bisect_right(entries, pc) - 1], pc + 1 + instruction.imm))
-    return frozenset(found)
+        target = _named_function(pc, instruction)
+        if target is not None:
+            found[entries[bisect_right(entries, pc) - 1]].add(target)
+    return found
 
 
 class Flow:

@@ -41,7 +41,7 @@ from perfcore.bpf.verifier.calls import Call
 from perfcore.bpf.verifier.jumps import branch, check_goto
 from perfcore.bpf.verifier.liveness import live_registers
 from perfcore.bpf.verifier.state import NOT_INIT, Frame, Kind, Reg, State, number
-from perfcore.bpf.verifier.structure import Flow, calls, check_opcodes, functions
+from perfcore.bpf.verifier.structure import Flow, callees, check_opcodes, functions
 from perfcore.bpf.verifier.subject import Subject
 
 MOST_PROCESSED = 100_000  # instructions: seconds of the host's time. Linux looks at ten times as many
@@ -60,7 +60,7 @@ class Verifier:
         self._subject = subject
         self._instructions = subject.instructions
         self.entries = functions(subject.instructions)
-        self._calls = calls(subject.instructions, self.entries)
+        self._callees = callees(subject.instructions, self.entries)
         self._flow = Flow(subject.instructions, self.entries)
         self._live = live_registers(subject.instructions, self._flow.successors, _arguments)
         self._kept: dict[int, list[State]] = {}
@@ -102,17 +102,13 @@ class Verifier:
             return known
         if frames > FRAMES:
             raise Refusal(E2BIG, f"the call stack of {frames - 1} frames is too deep !")
-        below = [self._check_depth(callee, frames + 1, found) for callee in self._callees(entry)]
+        below = [self._check_depth(callee, frames + 1, found) for callee in self._callees[entry]]
         count, depth = max(below, key=lambda each: each[1], default=(0, 0))
         depth += -(-max(self._depths[entry], 1) // 32) * 32
         if depth > STACK_BYTES:
             raise Refusal(EACCES, f"combined stack size of {count + 1} calls is {depth}. Too large")
         found[entry, frames] = count + 1, depth
         return count + 1, depth
-
-    def _callees(self, entry: int) -> set[int]:
-        """The functions that one calls, or gives to helpers."""
-        return {callee for caller, callee in self._calls if caller == entry}
 
     def _follow(self, state: State) -> None:
         """One way to its end."""

@@ -270,7 +270,18 @@ static void references(void) {
     JUDGE("how large it is", MAP(1, ring), MOV(2, 1), CALL(BPF_FUNC_ringbuf_query), EXIT);
 }
 
+// The first function calls each of the others
+static void many_functions(const char *what, int others) {
+    struct bpf_insn program[3 * 256 + 1], *end = program;
+    for (int i = 0; i < others; i++, end++) *end = CALL_OWN(others + i);
+    *end++ = EXIT;
+    for (int i = 0; i < others; i++, end += 2) end[0] = MOV(0, i), end[1] = EXIT;
+    judge_as(BPF_PROG_TYPE_RAW_TRACEPOINT, what, program, end - program);
+}
+
 static void functions(void) {
+    many_functions("255 others", 255);
+    many_functions("256 others", 256);
     JUDGE("a function", MOV(1, 5), CALL_OWN(1), EXIT, MOVX(0, 1), ALU(BPF_ADD, 0, 2), EXIT);
     JUDGE("one that nobody calls", END, MOV(0, 1), EXIT);
     JUDGE("one that calls itself", CALL_OWN(-1), EXIT);

@@ -33,7 +33,7 @@ from perfcore.bpf.tracing import attachment, function_types, target_program, tra
 from perfcore.bpf.verifier import scalar
 from perfcore.bpf.verifier.state import Kind, Reg
 from perfcore.bpf.verifier.subject import Subject
-from perfcore.bpf.verifier.verifier import verify
+from perfcore.bpf.verifier.verifier import Verifier, verify
 from perfcore.events.programs import ProgramFile
 
 MOST_INSNS = 1 << 16  # of one program: more is refused, since a host has to compile it
@@ -69,23 +69,9 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     bpf.check_allowance("a program is verified")
     loading = _Loading(bpf, request, attr, decode(data))
     subject = Subject(kind, loading.instructions, gpl, log, bpf.kernel_types)
-    attached: Attachment | None = None
     discharge = bpf.memory.charge(_PROGRAM_BYTES + len(loading.instructions) * _BYTES_OF_INSN)
     try:
-        if kind.type == ProgType.TRACING:
-            types = None if target is None else target.loaded.btf
-            attached = attachment(bpf.kernel_types(), attr, target, types)
-            subject.traced = traced(attached)
-        subject.immediates = loading.immediates()
-        verified = verify(subject)
-    except Refusal as refusal:
-        discharge()
-        _finish_log(request, attr, log)
-        raise LinuxError(refusal.code, f"the verifier: {refusal.why}") from None
-    finally:
-        bpf.allowance.spend(subject.work * _RUN_OF_WORK)
-    try:
-        _finish_log(request, attr, log)
+        attached, verified = _verified(bpf, request, attr, loading, subject, target)
     except LinuxError:
         discharge()
         raise
@@ -104,6 +90,27 @@ def prog_load(bpf: Bpf, request: Request) -> int:
         raise
     bpf.tell(program, loaded=True)
     return install_program(request, program)
+
+
+def _verified(
+    bpf: Bpf, request: Request, attr: Attr, loading: _Loading, subject: Subject, target: Program | None
+) -> tuple[Attachment | None, Verifier]:
+    """What it is for, where its type has such, and what the verifier says of it, in the log, too."""
+    attached: Attachment | None = None
+    try:
+        if subject.kind.type == ProgType.TRACING:
+            types = None if target is None else target.loaded.btf
+            attached = attachment(bpf.kernel_types(), attr, target, types)
+            subject.traced = traced(attached)
+        subject.immediates = loading.immediates()
+        verified = verify(subject)
+    except Refusal as refusal:
+        _finish_log(request, attr, subject.log)
+        raise LinuxError(refusal.code, f"the verifier: {refusal.why}") from None
+    finally:
+        bpf.allowance.spend(subject.work * _RUN_OF_WORK)
+    _finish_log(request, attr, subject.log)
+    return attached, verified
 
 
 def install_program(request: Request, program: Program) -> int:
@@ -161,7 +168,7 @@ class _Loading:
 
     def _named(self, pc: int, instruction: Instruction, upper: int) -> Reg:
         if instruction.src == PSEUDO_BTF_ID:
-            raise malformed("invalid module BTF object FD specified: the kernel has no BTF, and no variables")
+            raise malformed("invalid module BTF object FD specified: the BTF of the modelled kernel has no variables")
         if instruction.src not in (PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, PSEUDO_MAP_IDX, PSEUDO_MAP_IDX_VALUE):
             raise malformed("unrecognized bpf_ld_imm64 insn")
         is_value = instruction.src in (PSEUDO_MAP_VALUE, PSEUDO_MAP_IDX_VALUE)

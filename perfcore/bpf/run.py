@@ -166,6 +166,10 @@ class Run:
             ringbuf.commit(address, 0, discard=True)
         self.reserved.clear()
 
+    def spend_for_bytes(self, count: int) -> None:
+        """For what is moved, or will be."""
+        self.spend(count >> _BYTES_SHIFT)
+
     def spend(self, instructions: int) -> None:
         self._budget -= instructions
         if self._budget < 0:
@@ -180,11 +184,11 @@ class Metered:
         self.kernel = run.services.memory
 
     def read(self, address: int, size: int) -> bytes:
-        self._run.spend(size >> _BYTES_SHIFT)
+        self._run.spend_for_bytes(size)
         return self.kernel.read(address, size)
 
     def write(self, address: int, data: bytes) -> None:
-        self._run.spend(len(data) >> _BYTES_SHIFT)
+        self._run.spend_for_bytes(len(data))
         self.kernel.write(address, data)
 
 

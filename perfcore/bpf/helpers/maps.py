@@ -95,8 +95,8 @@ def ringbuf_reserve(run: Run, ringbuf: int, size: int, flags: int) -> int:
     found = _ringbuf(run, ringbuf)
     address = found.reserve(size)
     if address:
-        run.spend(size >> 8)  # for what is copied when it is given back
         run.reserved[address] = found
+        run.spend_for_bytes(size)  # that are copied when it is given back
     return address
 
 

@@ -30,6 +30,7 @@ from fuzz.perf.structures import (
 from fuzz.program import BPF, RandomProgram, words
 from perfcore.abi.bpf import Cmd, MapType
 from perfcore.abi.ioctl import PerfIoctl
+from unit.bpf.programs import bpf_attr
 
 _BPF_PROGRAMS, _BPF_BYTES = 20, 0x400  # so many, each in so many bytes
 _KEYS = layout.BUFFERS + 0x1400
@@ -64,11 +65,9 @@ class PerfProgram(RandomProgram):
         rng = self._rng
         self._buffers = self._write_buffers()
         for slot in range(COUNT):
-            self._bpf(Cmd.MAP_CREATE, structures.bpf_attr(Cmd.MAP_CREATE, structures.map_attr(slot)), slot)
+            self._bpf(Cmd.MAP_CREATE, bpf_attr(Cmd.MAP_CREATE, structures.map_attr(slot)), slot)
         for slot in range(rng.choice((0, 3, COUNT))):
-            self._bpf(
-                Cmd.PROG_LOAD, structures.bpf_attr(Cmd.PROG_LOAD, structures.load_attr(self._buffers, slot)), slot
-            )
+            self._bpf(Cmd.PROG_LOAD, bpf_attr(Cmd.PROG_LOAD, structures.load_attr(self._buffers, slot)), slot)
         for slot in range(rng.choice((2, 5, COUNT))):
             self._open_event(slot)
             if rng.randrange(3):
@@ -81,7 +80,7 @@ class PerfProgram(RandomProgram):
         for _ in range(rng.randrange(3)):
             name = rng.choice(self._buffers.names)
             fields = {"name": name, "prog_fd": structures.fitting_program(rng, EVENTS + 3)}
-            self._bpf(Cmd.RAW_TRACEPOINT_OPEN, structures.bpf_attr(Cmd.RAW_TRACEPOINT_OPEN, fields))
+            self._bpf(Cmd.RAW_TRACEPOINT_OPEN, bpf_attr(Cmd.RAW_TRACEPOINT_OPEN, fields))
 
     def _end(self) -> None:
         """Of a thread alone: the others go on."""
@@ -170,7 +169,7 @@ class PerfProgram(RandomProgram):
     def _give_output(self) -> None:
         """The event to which programs write into their array."""
         fields = {"map_fd": MAPS + MAP_TYPES.index(MapType.PERF_EVENT_ARRAY), "key": _KEYS, "value": _OUTPUT_AT}
-        self._bpf(Cmd.MAP_UPDATE_ELEM, structures.bpf_attr(Cmd.MAP_UPDATE_ELEM, fields))
+        self._bpf(Cmd.MAP_UPDATE_ELEM, bpf_attr(Cmd.MAP_UPDATE_ELEM, fields))
 
     def _ioctl(self) -> None:
         rng = self._rng

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from fuzz import layout
 from fuzz.contents import number, pointer, some_of
 from fuzz.perf.bpf_programs import ENTRIES, KEY_BYTES, MAP_TYPES, MAPS, VALUE_BYTES
-from perfcore.abi.bpf import ATTR_BYTES, LAST_MAP_TYPE, LAYOUTS, PERF_EVENT_ATTACH, Cmd, MapFlag, MapType, ProgType
+from perfcore.abi.bpf import LAST_MAP_TYPE, LAYOUTS, PERF_EVENT_ATTACH, Cmd, MapFlag, MapType, ProgType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
+from unit.bpf.programs import bpf_attr
 
 EVENTS, PROGRAMS, LINKS, TYPES = 40, 80, 100, 110  # the first descriptor of each kind; a kind has COUNT, or 4
 COUNT, FEW = 12, 4
@@ -250,16 +251,6 @@ _CHOICES = {
     "buf_len": lambda buffers, rng: rng.choice((0, 1, 8, 100)),
     "pathname": lambda buffers, rng: buffers.names[0],
 }
-
-
-def bpf_attr(command: Cmd, fields: dict[str, int]) -> bytes:
-    """The union with these fields set."""
-    data = bytearray(ATTR_BYTES)
-    for name, value in fields.items():
-        offset, code = LAYOUTS[command].fields[name]
-        size = struct.calcsize(code)
-        data[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-    return bytes(data)
 
 
 def random_bpf_attr(command: Cmd, buffers: Buffers, rng: random.Random) -> bytes:

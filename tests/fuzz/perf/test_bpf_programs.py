@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import struct
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,32 +11,24 @@ from emulator.linux.errors import LinuxError
 from emulator.linux.fs.file import O_RDWR, FileTable
 from fuzz.perf.bpf_programs import MAPS, RandomBpf
 from fuzz.perf.structures import CONTEXT_BYTES, COUNT, OBSERVING, map_attr
-from perfcore.abi.bpf import LAYOUTS, Cmd, MapFlag, MapType
+from perfcore.abi.bpf import Cmd, MapFlag, MapType
 from perfcore.bpf import subsystem
 from perfcore.bpf.files import MapFile, program_of
 from perfcore.bpf.loading import prog_load
 from perfcore.bpf.maps.kinds import MAP_KINDS
 from perfcore.bpf.maps.map import MapRequest
 from perfcore.bpf.program import Program
-from perfcore.bpf.request import Request
-from unit.bpf.programs import Workbench
+from unit.bpf.programs import Process, Workbench
 
 SEEDS = range(120)  # some seconds, twice
 
 
-class Loader:
+class Loader(Process):
     """A process that has the maps which programs name, and may load what it likes."""
 
     def __init__(self, bench: Workbench) -> None:
+        super().__init__({0x2000: b"GPL"}, FileTable())
         self.bench = bench
-        self.files = FileTable()
-        self.credentials = SimpleNamespace(has=lambda capability: True, uid=0)
-        self._memory = {0x2000: b"GPL"}
-        self.mm = SimpleNamespace(
-            read=lambda address, size: self._memory[address][:size],
-            read_string=lambda address, most: self._memory[address],
-            write=lambda address, data: None,
-        )
         for slot in range(COUNT):
             wanted = map_attr(slot)
             sizes = wanted["key_size"], wanted["value_size"], wanted["max_entries"]
@@ -50,13 +40,9 @@ class Loader:
 
     def load(self, data: bytes, type: int) -> Program:
         """LinuxError where the verifier refuses it."""
-        self._memory[0x1000] = data
-        attr = bytearray(152)
+        self.memory[0x1000] = data
         fields = {"prog_type": type, "insn_cnt": len(data) // 8, "insns": 0x1000, "license": 0x2000, "log_level": 2}
-        for name, value in fields.items():
-            offset, code = LAYOUTS[Cmd.PROG_LOAD].fields[name]
-            struct.pack_into("<" + code, attr, offset, value)
-        descriptor = prog_load(self.bench.bpf, Request(cast(Any, self), 0, 152, bytes(attr)))
+        descriptor = prog_load(self.bench.bpf, self.request(Cmd.PROG_LOAD, **fields))
         program = program_of(cast(Any, self), descriptor)
         program.retain()
         self.files.close(descriptor)

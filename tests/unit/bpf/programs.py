@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
 from emulator._native import PhysicalMemory
+from emulator.linux.errors import EFAULT, LinuxError
+from emulator.linux.fs.file import FileTable
 from emulator.linux.tracepoints import Tracepoints
-from perfcore.abi.bpf import MapFlag, MapType, ProgType
+from perfcore.abi.bpf import ATTR_BYTES, LAYOUTS, Cmd, MapFlag, MapType, ProgType
 from perfcore.bpf.compiler import compile_program
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_FD, Instruction
 from perfcore.bpf.log import Log
 from perfcore.bpf.maps.kinds import MAP_KINDS
 from perfcore.bpf.maps.map import Map, MapRequest
 from perfcore.bpf.program import Loaded, Program
+from perfcore.bpf.request import Request
 from perfcore.bpf.subsystem import Bpf
 from perfcore.bpf.verifier.state import Kind, Reg
 from perfcore.bpf.verifier.subject import Subject
@@ -77,3 +81,33 @@ class Workbench:
 
 def insn(opcode: int, dst: int = 0, src: int = 0, offset: int = 0, imm: int = 0) -> Instruction:
     return Instruction(opcode, dst, src, offset, imm)
+
+
+def bpf_attr(command: Cmd, fields: Mapping[str, int]) -> bytes:
+    """The union with these fields set."""
+    data = bytearray(ATTR_BYTES)
+    for name, value in fields.items():
+        offset, code = LAYOUTS[command].fields[name]
+        size = struct.calcsize(code)
+        data[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(data)
+
+
+class Process:
+    """Who calls bpf(2): its memory has these few places, all of it can be written, and whatever it may do, it may."""
+
+    def __init__(self, memory: Mapping[int, bytes], files: FileTable) -> None:
+        self.memory = dict(memory)
+        self.files = files
+        self.credentials = SimpleNamespace(has=lambda capability: True, uid=0)
+        self.mm = SimpleNamespace(
+            read=self._read, read_string=lambda address, most: self.memory[address], write=lambda address, data: None
+        )
+
+    def _read(self, address: int, size: int) -> bytes:
+        if address not in self.memory:
+            raise LinuxError(EFAULT, f"{address:#x}")
+        return self.memory[address][:size]
+
+    def request(self, command: Cmd, **fields: int) -> Request:
+        return Request(cast(Any, self), 0, ATTR_BYTES, bpf_attr(command, fields))

@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 import struct
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from emulator.linux.errors import EMFILE, ENOMEM, LinuxError
+from emulator.linux.errors import EFAULT, EMFILE, ENOMEM, LinuxError
 from emulator.linux.fs.file import FileTable
-from perfcore.abi.bpf import LAYOUTS, Cmd, MapType
+from perfcore.abi.bpf import Cmd, MapType, ProgType
+from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_IDX, encode
 from perfcore.bpf.link_commands import raw_tracepoint_open
 from perfcore.bpf.loading import prog_load
 from perfcore.bpf.map_commands import map_create
 from perfcore.bpf.object_commands import btf_load, map_get_fd_by_id
-from perfcore.bpf.request import Request
-from unit.bpf.programs import Workbench
+from unit.bpf.programs import Process, Workbench, insn
 
 EXIT_0 = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)  # r0 = 0; exit
 BTF = struct.pack("<HBBIIIII4sB", 0xEB9F, 1, 0, 24, 0, 0, 0, 5, b"\0int", 0)
 MAP = {"map_type": MapType.ARRAY, "key_size": 4, "value_size": 8, "max_entries": 1}
-PROGRAM = {"prog_type": 17, "insn_cnt": 2, "insns": 0x1000, "license": 0x2000}
+PROGRAM = {"prog_type": ProgType.RAW_TRACEPOINT, "insn_cnt": 2, "insns": 0x1000, "license": 0x2000}
 TYPES = {"btf": 0x3000, "btf_size": len(BTF)}
 MEMORY = {0x1000: EXIT_0, 0x2000: b"GPL", 0x3000: BTF, 0x4000: b"sys_enter"}
 
 
-class Process:
-    """Who asks: its memory has these few places, and whatever it may do, it may."""
-
-    def __init__(self, descriptors: int) -> None:
-        self.files = FileTable(descriptors)
-        self.credentials = SimpleNamespace(has=lambda capability: True, uid=0)
-        self.mm = SimpleNamespace(
-            read=lambda address, size: MEMORY.get(address, b"").ljust(size, b"\0")[:size],
-            read_string=lambda address, most: MEMORY[address],
-            write=lambda address, data: None,
-        )
+def process(descriptors: int) -> Process:
+    return Process(MEMORY, FileTable(descriptors))
 
 
 def ask(bench: Workbench, process: Process, command: Any, cmd: Cmd, **fields: int) -> int:
-    data = bytearray(152)
-    for name, value in fields.items():
-        offset, code = LAYOUTS[cmd].fields[name]
-        struct.pack_into("<" + code, data, offset, value)
-    made: int = command(bench.bpf, Request(process, 0, 152, bytes(data)))  # type: ignore[arg-type]
+    made: int = command(bench.bpf, process.request(cmd, **fields))
     return made
 
 
@@ -55,7 +41,7 @@ def counts(bench: Workbench) -> list[int]:
 
 def test_what_finds_no_descriptor_is_not_there() -> None:
     bench = Workbench()
-    full, able = Process(0), Process(8)
+    full, able = process(0), process(8)
     before = counts(bench)
     for command, cmd, fields in (
         (map_create, Cmd.MAP_CREATE, MAP),
@@ -77,41 +63,53 @@ def test_what_finds_no_descriptor_is_not_there() -> None:
 
 def test_what_is_closed_is_gone_and_its_memory_is_free() -> None:
     bench = Workbench()
-    process = Process(8)
+    caller = process(8)
     before = counts(bench)
-    ask(bench, process, map_create, Cmd.MAP_CREATE, **MAP)
-    types = ask(bench, process, btf_load, Cmd.BTF_LOAD, **TYPES)
-    program = ask(bench, process, prog_load, Cmd.PROG_LOAD, **PROGRAM, prog_btf_fd=types)
-    process.files.close(types)
+    ask(bench, caller, map_create, Cmd.MAP_CREATE, **MAP)
+    types = ask(bench, caller, btf_load, Cmd.BTF_LOAD, **TYPES)
+    program = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM, prog_btf_fd=types)
+    caller.files.close(types)
     after = counts(bench)
     assert after[:3] == [1, 1, 2]  # the program keeps its types; the others are the kernel's
     assert after[4] > before[4]
-    process.files.close(program)
+    caller.files.close(program)
     assert counts(bench)[:3] == [1, 0, 1]
-    process.files.close_all()
+    caller.files.close_all()
     assert counts(bench) == before
 
 
 def test_programs_and_types_count_as_memory() -> None:
     """16 MiB of BTF each: 64 MiB of RAM hold four."""
     bench = Workbench()
-    process = Process(8)
+    caller = process(8)
     whole = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, 0, 0, (16 << 20) - 24).ljust(16 << 20, b"\0")
-    process.mm.read = lambda address, size: whole
+    caller.memory[0x3000] = whole
     bench.executed = 1 << 20  # looking at it is paid, too
     for _ in range(4):
-        ask(bench, process, btf_load, Cmd.BTF_LOAD, btf=0x3000, btf_size=16 << 20)
+        ask(bench, caller, btf_load, Cmd.BTF_LOAD, btf=0x3000, btf_size=16 << 20)
     with pytest.raises(LinuxError) as refused:
-        ask(bench, process, btf_load, Cmd.BTF_LOAD, btf=0x3000, btf_size=16 << 20)
+        ask(bench, caller, btf_load, Cmd.BTF_LOAD, btf=0x3000, btf_size=16 << 20)
     assert refused.value.code == ENOMEM
 
 
 def test_a_link_that_finds_no_descriptor_is_not_attached() -> None:
     bench = Workbench()
-    process = Process(1)
-    program = ask(bench, process, prog_load, Cmd.PROG_LOAD, **PROGRAM)
+    caller = process(1)
+    program = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM)
     with pytest.raises(LinuxError):
-        ask(bench, process, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, name=0x4000, prog_fd=program)
+        ask(bench, caller, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, name=0x4000, prog_fd=program)
     assert not bench.bpf.kernel.tracepoints.sys_enter
-    process.files.close(program)
+    caller.files.close(program)
     assert counts(bench)[1:4] == [0, 1, 0]
+
+
+def test_a_program_whose_maps_cannot_be_found_leaves_no_memory() -> None:
+    """It names a map by its place in an array of descriptors, which is nowhere."""
+    bench = Workbench()
+    caller = process(8)
+    caller.memory[0x5000] = encode([insn(LOAD_IMM64, 1, PSEUDO_MAP_IDX), insn(0)]) + EXIT_0
+    before = counts(bench)
+    with pytest.raises(LinuxError) as refused:
+        ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM | {"insns": 0x5000, "insn_cnt": 4, "fd_array": 0x6000})
+    assert refused.value.code == EFAULT
+    assert counts(bench) == before

@@ -32,7 +32,7 @@ from perfcore.bpf.instructions import (
     Instruction,
 )
 from perfcore.bpf.log import Log
-from perfcore.bpf.maps.ringbuf import RingbufMap
+from perfcore.bpf.maps.ringbuf import DISCARD, RingbufMap
 from perfcore.bpf.refusal import Refusal
 from perfcore.bpf.run import BUDGET
 from perfcore.bpf.verifier import verifier
@@ -258,6 +258,20 @@ def test_a_ring_buffer_does_not_believe_its_consumer() -> None:
     assert ring.memory.data[8192:8196] == (56).to_bytes(4, "little")
     ring.memory.data[0:8] = (1 << 63).to_bytes(8, "little")
     assert ring.reserve(8) == 0
+
+
+def test_a_record_goes_back_if_the_run_is_ended_as_it_is_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All eleven instructions can be paid, but with 2048 bytes (which count as eight more) not the first six."""
+    monkeypatch.setattr(subsystem, "BUDGET", 13)
+    bench = Workbench()
+    ring = bench.map(MapType.RINGBUF, 0, 0, 4096)
+    assert isinstance(ring, RingbufMap)
+    wide = [insn(LOAD_IMM64, 1, PSEUDO_MAP_FD, imm=0), insn(0)]
+    reserve = [*wide, mov(2, 2048), mov(3, 0), insn(CALL_OPCODE, imm=131), insn(JMP | JEQ, 0, offset=3)]
+    submit = [insn(ALU64 | MOV | 8, 1, 0), mov(2, 0), insn(CALL_OPCODE, imm=132)]
+    assert bench.run(bench.load([*reserve, *submit, mov(0, 7), EXIT], [ring])) == 0
+    assert bench.said == ["BPF program 0 (it): a run was ended after 13 instructions"]
+    assert int.from_bytes(ring.memory.data[8192:8196], "little") == 2048 | DISCARD
 
 
 def test_a_callchain_is_no_longer_than_the_sysctl_says() -> None:

@@ -39,23 +39,21 @@ def raw_tracepoint_open(bpf: Bpf, request: Request) -> int:
     if program.type != ProgType.RAW_TRACEPOINT:
         raise LinuxError(EINVAL, f"a program of type {program.type.name} is not for raw tracepoints")
     name = request.task.mm.read_string(attr["name"], _LONGEST_NAME).decode("utf-8", "replace")
+    return _install(bpf, request, _raw_tracepoint_link(bpf, program, name, attr["cookie"]))
+
+
+def _raw_tracepoint_link(bpf: Bpf, program: Program, name: str, cookie: int) -> Link:
     told = raw_source(bpf.raw_tracepoints, name)
     if sum(isinstance(link, RawTracepointLink) and link.name == name for link in bpf.links) >= MOST_PROGRAMS:
         raise LinuxError(E2BIG, f"the tracepoint has {MOST_PROGRAMS} programs; Linux has no such limit of raw ones")
-    return _install(
-        bpf,
-        request,
-        RawTracepointLink(program, bpf.links.remove, name, bpf.kernel.tracepoints, told, attr["cookie"]),
-    )
+    return RawTracepointLink(program, bpf.links.remove, name, bpf.kernel.tracepoints, told, cookie)
 
 
 def _tracing_link(bpf: Bpf, program: Program, cookie: int) -> Link:
     attachment = program.attachment
     assert attachment is not None, "programs of type TRACING have one"
     if attachment.type == AttachType.TRACE_RAW_TP:
-        name = attachment.target.name
-        told = raw_source(bpf.raw_tracepoints, name)
-        return RawTracepointLink(program, bpf.links.remove, name, bpf.kernel.tracepoints, told, cookie)
+        return _raw_tracepoint_link(bpf, program, attachment.target.name, cookie)
     return TracingLink(program, bpf.links.remove, bpf.trampolines.find(attachment), cookie)
 
 

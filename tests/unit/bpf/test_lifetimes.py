@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from emulator.linux.errors import EFAULT, EMFILE, ENOMEM, LinuxError
+from emulator.linux.errors import E2BIG, EFAULT, EMFILE, ENOMEM, LinuxError
 from emulator.linux.fs.file import FileTable
-from perfcore.abi.bpf import Cmd, MapType, ProgType
+from perfcore.abi.bpf import AttachType, Cmd, MapType, ProgType
 from perfcore.bpf.instructions import LOAD_IMM64, PSEUDO_MAP_IDX, encode
 from perfcore.bpf.link_commands import raw_tracepoint_open
 from perfcore.bpf.loading import prog_load
@@ -101,6 +101,24 @@ def test_a_link_that_finds_no_descriptor_is_not_attached() -> None:
     assert not bench.bpf.kernel.tracepoints.sys_enter
     caller.files.close(program)
     assert counts(bench)[1:4] == [0, 1, 0]
+
+
+def test_a_raw_tracepoint_has_64_programs_of_either_type() -> None:
+    """By its name, and as a program of type TRACING was loaded for it."""
+    bench = Workbench()
+    caller = process(100)
+    targets = bench.bpf.kernel_types().targets
+    (number,) = (number for number, target in targets.items() if target.name == "sys_enter")
+    wanted = {"expected_attach_type": AttachType.TRACE_RAW_TP, "attach_btf_id": number}
+    typed = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM | wanted | {"prog_type": ProgType.TRACING})
+    raw = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM)
+    for _ in range(32):
+        ask(bench, caller, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, prog_fd=typed)
+        ask(bench, caller, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, prog_fd=raw, name=0x4000)
+    for one_more in ({"prog_fd": typed}, {"prog_fd": raw, "name": 0x4000}):
+        with pytest.raises(LinuxError) as refused:
+            ask(bench, caller, raw_tracepoint_open, Cmd.RAW_TRACEPOINT_OPEN, **one_more)
+        assert refused.value.code == E2BIG
 
 
 def test_a_program_whose_maps_cannot_be_found_leaves_no_memory() -> None:

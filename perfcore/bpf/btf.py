@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cached_property
 
 from emulator.linux.errors import E2BIG, EINVAL, LinuxError
 from perfcore.bpf.objects import Shared
@@ -106,10 +107,21 @@ class Btf(Shared):
 
 
 class KernelBtf(Btf):
-    """Of the kernel itself, which stays."""
+    """Of the kernel itself, which stays. `write` makes it, once somebody reads it."""
 
     name = b"vmlinux"
     is_kernels = True
+
+    def __init__(self, write: Callable[[], bytes]) -> None:
+        self.id = 0
+        self._write = write
+
+    @cached_property
+    def data(self) -> bytes:  # type: ignore[override]
+        return self._write()
+
+    def end(self) -> None:
+        """Nobody reads it, and it stays."""
 
 
 def _sections(data: bytes) -> tuple[bytes, bytes]:

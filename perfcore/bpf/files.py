@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from emulator.linux.errors import EINVAL, EPERM, LinuxError
+from emulator.linux.errors import EACCES, EINVAL, EPERM, LinuxError
 from emulator.linux.fs.file import O_RDONLY, O_RDWR, O_WRONLY, Caller, File
 from emulator.linux.mm.mapping import PROT_WRITE, Holder
 from emulator.linux.sched.waiting import WaitQueue
-from perfcore.abi.bpf import MapFlag
+from perfcore.abi.bpf import LINK_TYPE_PERF_EVENT, LINK_TYPE_RAW_TRACEPOINT, LINK_TYPE_TRACING, OBJ_FLAGS, MapFlag
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.links import Link
 from perfcore.bpf.maps.map import Map
@@ -17,6 +17,7 @@ from perfcore.bpf.program import Program
 from perfcore.events.programs import ProgramFile
 
 T = TypeVar("T", bound=Shared)
+_LINK_TYPES = {LINK_TYPE_RAW_TRACEPOINT: "raw_tracepoint", LINK_TYPE_TRACING: "tracing", LINK_TYPE_PERF_EVENT: "perf"}
 
 
 class ObjectFile(File, Generic[T]):
@@ -41,10 +42,9 @@ class LinkFile(ObjectFile[Link]):
     path_name = "anon_inode:bpf_link"
 
     def details(self) -> str:
-        kinds = {1: "raw_tracepoint", 2: "tracing", 7: "perf"}
         link = self.thing
         of_program = f"prog_tag:\t{link.program.tag.hex()}\nprog_id:\t{link.program.id}\n"
-        return f"link_type:\t{kinds[link.type]}\nlink_id:\t{link.id}\n{of_program}"
+        return f"link_type:\t{_LINK_TYPES[link.type]}\nlink_id:\t{link.id}\n{of_program}"
 
 
 class MapFile(ObjectFile[Map]):
@@ -110,8 +110,7 @@ class MapFile(ObjectFile[Map]):
 
 def file_flags(flags: int) -> int:
     """bpf_get_file_flag()"""
-    both = MapFlag.RDONLY | MapFlag.WRONLY
-    if flags & both == both:
+    if flags & OBJ_FLAGS == OBJ_FLAGS:
         raise LinuxError(EINVAL, "BPF_F_RDONLY and BPF_F_WRONLY: neither read nor written")
     return O_RDONLY if flags & MapFlag.RDONLY else O_WRONLY if flags & MapFlag.WRONLY else O_RDWR
 
@@ -147,9 +146,12 @@ def program_of(task: Caller, descriptor: int) -> Program:
 
 
 def btf_of(task: Caller, descriptor: int) -> Btf:
+    """What programs and maps may have: not the kernel's."""
     file = task.files.get(descriptor)
     if not isinstance(file, BtfFile):
         raise LinuxError(EINVAL, f"descriptor {descriptor} is no BTF's")
+    if file.thing.is_kernels:
+        raise LinuxError(EACCES, f"descriptor {descriptor} is of the kernel's own types")
     return file.thing
 
 

@@ -61,8 +61,8 @@ def prog_load(bpf: Bpf, request: Request) -> int:
             EINVAL, f"programs of type {number} are not modelled, but {', '.join(type.name for type in bpf.kinds)}"
         )
     name = object_name(attr.name("prog_name"))
-    btf = btf_of(request.task, attr["prog_btf_fd"]) if attr["prog_btf_fd"] else None
-    functions_of_btf = function_types(request, attr) if btf is not None else ()
+    btf = btf_of(request.task, attr["prog_btf_fd"]) if attr["func_info_cnt"] or attr["line_info_cnt"] else None
+    functions_of_btf = function_types(request, attr)
     log = Log(attr["log_level"], attr["log_size"], attr["log_buf"])
     if attr["insn_cnt"] > MOST_INSNS:
         raise LinuxError(E2BIG, f"a program of more than {MOST_INSNS} instructions is not modelled")

@@ -90,7 +90,7 @@ class Bpf:
         self.raw_tracepoints = raw_sources(self._show_registers, task_address)
         self.objects = KernelObjects(kernel.tasks)
         self.trampolines = Trampolines(kernel)
-        self.types.add(KernelBtf(self.kernel_types().data))
+        self.types.add(KernelBtf(lambda: self.kernel_types().data))
 
     def kernel_types(self) -> KernelTypes:
         return kernel_types(self.kernel.architecture.isa)

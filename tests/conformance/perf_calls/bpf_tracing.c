@@ -391,6 +391,36 @@ static void programs(int of_context) {
     printf("without links: run %ld, before it %ld, after it %ld\n", taken(COUNT), taken(INNER), taken(RESULT));
 }
 
+// Whose types are the kernel's: neither a program nor a map has those. A program that says nothing of types has none.
+static void types_of_the_kernel(void) {
+    union bpf_attr attr = {.btf_id = 1};
+    int kernels = bpf(BPF_BTF_GET_FD_BY_ID, &attr);
+    say("the kernel's types", kernels);
+    say("a program's", load_with_types(kernels, PROGRAM(RETURN(0))));
+    attr = (union bpf_attr){.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+    attr.btf_fd = kernels;
+    attr.btf_key_type_id = attr.btf_value_type_id = 1;
+    say("a map's", bpf(BPF_MAP_CREATE, &attr));
+    for (int types = 0; types < 3; types++) {
+        attr = (union bpf_attr){.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT};
+        attr.insns = (uintptr_t)(struct bpf_insn[]){RETURN(0)};
+        attr.insn_cnt = 2;
+        attr.license = (uintptr_t) "GPL";
+        attr.prog_btf_fd = (int[]){kernels, own_types(0), 1000}[types];
+        int program = bpf(BPF_PROG_LOAD, &attr);
+        say("a program's without functions", program);
+        struct bpf_prog_info info = {0};
+        attr = (union bpf_attr){0};
+        attr.info.bpf_fd = program;
+        attr.info.info_len = sizeof info;
+        attr.info.info = (uintptr_t)&info;
+        bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+        printf("it has some: %d\n", info.btf_id != 0);
+    }
+    say("of no descriptor", load_with_types(1000, PROGRAM(RETURN(0))));
+    say("of another's", load_with_types(counters, PROGRAM(RETURN(0))));
+}
+
 // As perf stat --bpf-counters: a leader reads the CPU's counter at each switch, who follows it adds what a task had
 static void counters_of_a_task(void) {
     struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr, .disabled = 1, .exclude_kernel = 1};
@@ -455,5 +485,6 @@ int main(void) {
     tracepoints();
     programs(1);
     programs(0);
+    types_of_the_kernel();
     counters_of_a_task();
 }

@@ -22,7 +22,8 @@ BTF = struct.pack("<HBBIIIII4sB", 0xEB9F, 1, 0, 24, 0, 0, 0, 5, b"\0int", 0)
 MAP = {"map_type": MapType.ARRAY, "key_size": 4, "value_size": 8, "max_entries": 1}
 PROGRAM = {"prog_type": ProgType.RAW_TRACEPOINT, "insn_cnt": 2, "insns": 0x1000, "license": 0x2000}
 TYPES = {"btf": 0x3000, "btf_size": len(BTF)}
-MEMORY = {0x1000: EXIT_0, 0x2000: b"GPL", 0x3000: BTF, 0x4000: b"sys_enter"}
+FUNCTION = {"func_info_cnt": 1, "func_info_rec_size": 8, "func_info": 0x7000}  # it begins at 0, of type 1
+MEMORY = {0x1000: EXIT_0, 0x2000: b"GPL", 0x3000: BTF, 0x4000: b"sys_enter", 0x7000: struct.pack("<II", 0, 1)}
 
 
 def process(descriptors: int) -> Process:
@@ -67,7 +68,7 @@ def test_what_is_closed_is_gone_and_its_memory_is_free() -> None:
     before = counts(bench)
     ask(bench, caller, map_create, Cmd.MAP_CREATE, **MAP)
     types = ask(bench, caller, btf_load, Cmd.BTF_LOAD, **TYPES)
-    program = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM, prog_btf_fd=types)
+    program = ask(bench, caller, prog_load, Cmd.PROG_LOAD, **PROGRAM, **FUNCTION, prog_btf_fd=types)
     caller.files.close(types)
     after = counts(bench)
     assert after[:3] == [1, 1, 2]  # the program keeps its types; the others are the kernel's

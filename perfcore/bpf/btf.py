@@ -5,45 +5,23 @@ Here is whether they are in order. What they say is asked of types.reader; the k
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import cached_property
 
 from emulator.linux.errors import E2BIG, EINVAL, LinuxError
+from perfcore.abi.btf import ALIASES, BEHIND, HEADER, MAGIC, TYPE, VERSION, Kind
 from perfcore.bpf.objects import Shared
 
-_MAGIC, _VERSION = 0xEB9F, 1
-_HEADER = struct.Struct("<HBBIIIII")  # magic, version, flags, hdr_len, type_off, type_len, str_off, str_len
-_TYPE = struct.Struct("<III")  # name_off, info, size or type
 _MOST_BYTES = 16 << 20
 _MOST_TYPES = 0xF_FFFF  # BTF_MAX_TYPE
 _MOST_NAME = 0xFF_FFFF
 
-# by BTF_KIND: bytes behind btf_type, and for each of `vlen` members
-_KINDS = {
-    1: (4, 0),  # INT
-    2: (0, 0),  # PTR
-    3: (12, 0),  # ARRAY
-    4: (0, 12),  # STRUCT
-    5: (0, 12),  # UNION
-    6: (0, 8),  # ENUM
-    7: (0, 0),  # FWD
-    8: (0, 0),  # TYPEDEF
-    9: (0, 0),  # VOLATILE
-    10: (0, 0),  # CONST
-    11: (0, 0),  # RESTRICT
-    12: (0, 0),  # FUNC, whose vlen is its linkage
-    13: (0, 8),  # FUNC_PROTO
-    14: (4, 0),  # VAR
-    15: (0, 12),  # DATASEC
-    16: (0, 0),  # FLOAT
-    17: (4, 0),  # DECL_TAG
-    18: (0, 0),  # TYPE_TAG
-    19: (0, 12),  # ENUM64
-}
-_WITHOUT_SIZE = frozenset({2, 8, 9, 10, 11, 12, 13, 14, 17, 18})  # btf_type.type is another type's number
-_WITHOUT_NAME = frozenset({2, 3, 9, 10, 11, 13})
-_NEED_NAME = frozenset({1, 7, 8, 12, 14, 15, 17, 18})
+# btf_type.type is another type's number
+_OF_ANOTHER = ALIASES | {Kind.PTR, Kind.FUNC, Kind.FUNC_PROTO, Kind.VAR, Kind.DECL_TAG}
+_WITHOUT_NAME = frozenset({Kind.PTR, Kind.ARRAY, Kind.VOLATILE, Kind.CONST, Kind.RESTRICT, Kind.FUNC_PROTO})
+_NEED_NAME = frozenset(
+    {Kind.INT, Kind.FWD, Kind.TYPEDEF, Kind.FUNC, Kind.VAR, Kind.DATASEC, Kind.DECL_TAG, Kind.TYPE_TAG}
+)
 
 
 def _wrong(why: str) -> LinuxError:
@@ -75,20 +53,20 @@ class Btf(Shared):
         references = []
         while at < len(types):
             number += 1
-            if len(types) - at < _TYPE.size:
+            if len(types) - at < TYPE.size:
                 raise _wrong(f"type {number} is not whole")
-            name, info, other = _TYPE.unpack_from(types, at)
+            name, info, other = TYPE.unpack_from(types, at)
             kind, members = info >> 24 & 0x1F, info & 0xFFFF
-            if info & 0x60FF_0000 or kind not in _KINDS:
+            if info & 0x60FF_0000 or kind not in BEHIND:
                 raise _wrong(f"type {number} has info {info:#x}")
             self._check_name(number, kind, name)
-            fixed, each = _KINDS[kind]
-            size = _TYPE.size + fixed + each * members
-            if members and not each and kind != 12:
+            fixed, each = BEHIND[kind]
+            size = TYPE.size + fixed + each * members
+            if members and not each and kind != Kind.FUNC:
                 raise _wrong(f"type {number} of kind {kind} has no members")
             if len(types) - at < size:
                 raise _wrong(f"type {number} is not whole")
-            if kind in _WITHOUT_SIZE:
+            if kind in _OF_ANOTHER:
                 references.append((number, other))
             at += size
         if number > _MOST_TYPES:
@@ -126,14 +104,14 @@ class KernelBtf(Btf):
 
 def _sections(data: bytes) -> tuple[bytes, bytes]:
     """Types and strings. btf_parse_hdr(), btf_check_sec_info(), btf_parse_str_sec()"""
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER.size:
         raise _wrong(f"{len(data)} bytes have no header")
-    magic, version, flags, length, type_at, type_size, string_at, string_size = _HEADER.unpack_from(data)
-    if magic != _MAGIC or length < _HEADER.size or length > len(data):
+    magic, version, flags, length, type_at, type_size, string_at, string_size = HEADER.unpack_from(data)
+    if magic != MAGIC or length < HEADER.size or length > len(data):
         raise _wrong(f"magic {magic:#x}, a header of {length} bytes")
-    if any(data[_HEADER.size : length]):
+    if any(data[HEADER.size : length]):
         raise LinuxError(E2BIG, "BTF: its header says what is not known")
-    if version != _VERSION or flags:
+    if version != VERSION or flags:
         raise _wrong(f"version {version}, flags {flags:#x}")
     if length == len(data):
         raise _wrong("there is nothing behind its header")

@@ -6,6 +6,7 @@ import struct
 
 from emulator.linux.errors import EINVAL, ENOTSUPP, LinuxError
 from perfcore.abi.bpf import AttachType, Attr, ProgType
+from perfcore.abi.btf import Kind
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.files import BtfFile
 from perfcore.bpf.program import Attachment, Program
@@ -13,7 +14,6 @@ from perfcore.bpf.refusal import malformed
 from perfcore.bpf.request import Request
 from perfcore.bpf.types.reader import Parameter, Prototype, Types
 from perfcore.bpf.types.vmlinux import KernelTypes, Target
-from perfcore.bpf.types.writer import Kind
 from perfcore.bpf.verifier.traced import Traced
 from perfcore.events.programs import ProgramFile
 

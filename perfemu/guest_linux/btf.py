@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 from itertools import islice
 from typing import NamedTuple
 
-_HEADER = struct.Struct("<HBBIIIII")  # magic, version, flags, hdr_len, type_off, type_len, str_off, str_len
-_TYPE = struct.Struct("<III")  # name_off, info, size or type
-_MEMBER = struct.Struct("<III")  # name_off, type, offset in bits
-_MAGIC = struct.pack("<HBBI", 0xEB9F, 1, 0, _HEADER.size)
+from perfcore.abi.btf import AGGREGATES, ALIASES, ARRAY, BEHIND, HEADER, MAGIC, MEMBER, TYPE, VERSION, Kind
+
+_MAGIC = struct.pack("<HBBI", MAGIC, VERSION, 0, HEADER.size)  # how its header begins
 _BITFIELD_OFFSET = (1 << 24) - 1  # of a member's offset, where the structure's kind_flag is set
 _POINTER_BYTES = 8
 _MOST_DEEP = 32  # types behind a type: a kernel has fewer
@@ -23,45 +21,8 @@ _MOST_BYTES = 64 << 20  # of types, and of names
 _MOST_TRIES = 4  # of what only looks like a header
 
 
-class _Kind(IntEnum):
-    INT = 1
-    PTR = 2
-    ARRAY = 3
-    STRUCT = 4
-    UNION = 5
-    ENUM = 6
-    FWD = 7
-    TYPEDEF = 8
-    VOLATILE = 9
-    CONST = 10
-    RESTRICT = 11
-    FUNC = 12
-    FUNC_PROTO = 13
-    VAR = 14
-    DATASEC = 15
-    FLOAT = 16
-    DECL_TAG = 17
-    TYPE_TAG = 18
-    ENUM64 = 19
-
-
-_AGGREGATES = (_Kind.STRUCT, _Kind.UNION)
-_ALIASES = (_Kind.TYPEDEF, _Kind.VOLATILE, _Kind.CONST, _Kind.RESTRICT, _Kind.TYPE_TAG)
-_SIZED = (_Kind.INT, *_AGGREGATES, _Kind.ENUM, _Kind.FLOAT, _Kind.ENUM64)
-# Behind a type's first 12 bytes: bytes, and bytes for each of its parts
-_BEHIND = {
-    _Kind.INT: (4, 0),
-    _Kind.ARRAY: (12, 0),
-    _Kind.STRUCT: (0, 12),
-    _Kind.UNION: (0, 12),
-    _Kind.ENUM: (0, 8),
-    _Kind.FUNC_PROTO: (0, 8),
-    _Kind.VAR: (4, 0),
-    _Kind.DATASEC: (0, 12),
-    _Kind.DECL_TAG: (4, 0),
-    _Kind.ENUM64: (0, 12),
-}
-_BYTES_BEHIND = [_BEHIND.get(kind, (0, 0)) for kind in range(32)]  # type: ignore[call-overload]
+_SIZED = (Kind.INT, *AGGREGATES, Kind.ENUM, Kind.FLOAT, Kind.ENUM64)
+_BYTES_BEHIND = [BEHIND.get(kind, (0, 0)) for kind in range(32)]
 
 
 class BtfProblem(Exception):
@@ -81,7 +42,7 @@ class Btf:
     def __init__(self, data: bytes | memoryview) -> None:
         """`data` begins with the header."""
         try:
-            *_, length, type_at, type_bytes, string_at, string_bytes = _HEADER.unpack_from(data)
+            *_, length, type_at, type_bytes, string_at, string_bytes = HEADER.unpack_from(data)
         except struct.error:
             raise BtfProblem("it has no header") from None
         if max(type_bytes, string_bytes) > _MOST_BYTES:
@@ -120,7 +81,7 @@ class Btf:
             yield at
             (info,) = info_of(self._types, at + 4)
             fixed, each = _BYTES_BEHIND[info >> 24 & 0x1F]
-            at += _TYPE.size + fixed + each * (info & 0xFFFF)
+            at += TYPE.size + fixed + each * (info & 0xFFFF)
 
     def _string(self, at: int) -> bytes:
         return self._strings[at : self._strings.find(b"\0", at)]
@@ -130,8 +91,8 @@ class Btf:
         if not 0 < number < len(self._at):
             raise BtfProblem(f"there is no type {number}")
         at = self._at[number]
-        name, info, size = _TYPE.unpack_from(self._types, at)
-        return name, info >> 24 & 0x1F, info & 0xFFFF | info >> 31 << 16, size, at + _TYPE.size
+        name, info, size = TYPE.unpack_from(self._types, at)
+        return name, info >> 24 & 0x1F, info & 0xFFFF | info >> 31 << 16, size, at + TYPE.size
 
     def _find(self, name: str, kinds: Iterable[int]) -> int:
         text = b"\0" + name.encode() + b"\0"
@@ -146,7 +107,7 @@ class Btf:
         return found
 
     def _index(self) -> None:
-        unpack, types = _TYPE.unpack_from, self._types
+        unpack, types = TYPE.unpack_from, self._types
         for number in range(1, len(self._at)):
             name, info, _ = unpack(types, self._at[number])
             if name:
@@ -156,7 +117,7 @@ class Btf:
         """Without the names and qualifiers around it."""
         for _ in range(_MOST_DEEP):
             _, kind, _, target, _ = self._type(number)
-            if kind not in _ALIASES:
+            if kind not in ALIASES:
                 return number
             number = target
         raise BtfProblem(f"type {number} is of itself")
@@ -164,10 +125,10 @@ class Btf:
     def _size(self, number: int, deep: int = 0) -> int:
         number = self._bare(number)
         _, kind, _, size, at = self._type(number)
-        if kind == _Kind.PTR:
+        if kind == Kind.PTR:
             return _POINTER_BYTES
-        if kind == _Kind.ARRAY and deep < _MOST_DEEP:
-            element, _, count = _TYPE.unpack_from(self._types, at)
+        if kind == Kind.ARRAY and deep < _MOST_DEEP:
+            element, _, count = ARRAY.unpack_from(self._types, at)
             return int(count) * self._size(element, deep + 1)
         if kind not in _SIZED:
             raise BtfProblem(f"type {number} has no size")
@@ -176,10 +137,10 @@ class Btf:
     def _members(self, number: int, base: int = 0, deep: int = 0) -> Iterator[tuple[bytes, int, int]]:
         """Name, offset in bytes and type of each; those of members without a name as their own."""
         _, kind, parts, _, at = self._type(self._bare(number))
-        if kind not in _AGGREGATES or deep > _MOST_DEEP:
+        if kind not in AGGREGATES or deep > _MOST_DEEP:
             return
         for index in range(parts & 0xFFFF):
-            name, member, offset = _MEMBER.unpack_from(self._types, at + index * _MEMBER.size)
+            name, member, offset = MEMBER.unpack_from(self._types, at + index * MEMBER.size)
             bits = offset & _BITFIELD_OFFSET if parts >> 16 else offset
             if name:
                 yield self._string(name), base + bits // 8, member
@@ -188,11 +149,11 @@ class Btf:
 
     def size(self, name: str) -> int:
         """Of struct NAME, in bytes."""
-        return self._size(self._find(name, _AGGREGATES))
+        return self._size(self._find(name, AGGREGATES))
 
     def member(self, structure: str, path: str) -> Member:
         """Of struct STRUCTURE: a member, or with dots one of a structure that it is."""
-        number, offset = self._find(structure, _AGGREGATES), 0
+        number, offset = self._find(structure, AGGREGATES), 0
         for name in path.encode().split(b"."):
             members = islice(self._members(number), _MOST_MEMBERS)
             found = next(((at, kind) for each, at, kind in members if each == name), None)
@@ -210,7 +171,7 @@ class Btf:
 
     def enumerator(self, name: str, constant: str) -> int:
         """The value of a constant of enum NAME."""
-        number = self._find(name, (_Kind.ENUM,))
+        number = self._find(name, (Kind.ENUM,))
         _, _, parts, _, at = self._type(number)
         for index in range(parts & 0xFFFF):
             text, value = struct.unpack_from("<II", self._types, at + 8 * index)
@@ -220,8 +181,8 @@ class Btf:
 
     def variable(self, section: str, name: str) -> int:
         """Where a variable lies in a section, in bytes."""
-        wanted = self._find(name, (_Kind.VAR,))
-        _, _, parts, _, at = self._type(self._find(section, (_Kind.DATASEC,)))
+        wanted = self._find(name, (Kind.VAR,))
+        _, _, parts, _, at = self._type(self._find(section, (Kind.DATASEC,)))
         for index in range(parts & 0xFFFF):
             variable, offset, _ = struct.unpack_from("<III", self._types, at + 12 * index)
             if variable == wanted:

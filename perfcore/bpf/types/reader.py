@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from perfcore.bpf.types.writer import Kind
+from perfcore.abi.btf import AGGREGATES, ALIASES, ARRAY, BEHIND, HEADER, MEMBER, PARAMETER, TYPE, Kind
 
-_TYPE = struct.Struct("<III")  # name_off, info, size or type
-_TRIPLE = struct.Struct("<III")
-_PAIR = struct.Struct("<II")
-_ENUM, _ENUM64, _VOLATILE, _RESTRICT, _TYPE_TAG = 6, 19, 9, 11, 18
-# by BTF_KIND: bytes behind btf_type, and for each of `vlen` members; elsewhere none
-_BEHIND = {
-    1: (4, 0),
-    3: (12, 0),
-    4: (0, 12),
-    5: (0, 12),
-    6: (0, 8),
-    13: (0, 8),
-    14: (4, 0),
-    15: (0, 12),
-    17: (4, 0),
-} | {19: (0, 12)}
-_ALIASES = frozenset({Kind.TYPEDEF, Kind.CONST, _VOLATILE, _RESTRICT, _TYPE_TAG})
-_NUMBERS = frozenset({Kind.INT, _ENUM, _ENUM64})
+_NUMBERS = frozenset({Kind.INT, Kind.ENUM, Kind.ENUM64})
+_STRUCTURES = (*AGGREGATES, Kind.FWD)
+_SIZED = _NUMBERS.union(AGGREGATES)
 _MOST_DEEP = 32
 POINTER_BYTES = 8
 
@@ -53,7 +37,7 @@ class Types:
     """All of one."""
 
     def __init__(self, data: bytes) -> None:
-        *_, length, type_at, type_bytes, string_at, string_bytes = struct.unpack_from("<HBBIIIII", data)
+        *_, length, type_at, type_bytes, string_at, string_bytes = HEADER.unpack_from(data)
         self._types = data[length + type_at : length + type_at + type_bytes]
         self._strings = data[length + string_at : length + string_at + string_bytes]
 
@@ -62,9 +46,9 @@ class Types:
         places, at = [0], 0
         while at < len(self._types):
             places.append(at)
-            _, info, _ = _TYPE.unpack_from(self._types, at)
-            fixed, each = _BEHIND.get(info >> 24 & 0x1F, (0, 0))
-            at += _TYPE.size + fixed + each * (info & 0xFFFF)
+            _, info, _ = TYPE.unpack_from(self._types, at)
+            fixed, each = BEHIND[info >> 24 & 0x1F]
+            at += TYPE.size + fixed + each * (info & 0xFFFF)
         return places
 
     def _type(self, number: int) -> tuple[int, int, int, int]:
@@ -72,8 +56,8 @@ class Types:
         if not 0 < number < len(self._places):
             return 0, 0, 0, 0
         at = self._places[number]
-        _, info, other = _TYPE.unpack_from(self._types, at)
-        return info >> 24 & 0x1F, info & 0xFFFF, other, at + _TYPE.size
+        _, info, other = TYPE.unpack_from(self._types, at)
+        return info >> 24 & 0x1F, info & 0xFFFF, other, at + TYPE.size
 
     def _string(self, at: int) -> str:
         end = self._strings.find(b"\0", at)
@@ -82,7 +66,7 @@ class Types:
     def name(self, number: int) -> str:
         if not 0 < number < len(self._places):
             return "void"
-        return self._string(_TYPE.unpack_from(self._types, self._places[number])[0])
+        return self._string(TYPE.unpack_from(self._types, self._places[number])[0])
 
     def kind(self, number: int) -> int:
         return self._type(number)[0]
@@ -91,7 +75,7 @@ class Types:
         """Without names and qualifiers around it."""
         for _ in range(_MOST_DEEP):
             kind, _, other, _ = self._type(number)
-            if kind not in _ALIASES:
+            if kind not in ALIASES:
                 return number
             number = other
         return 0
@@ -102,9 +86,9 @@ class Types:
         if kind == Kind.PTR:
             return POINTER_BYTES
         if kind == Kind.ARRAY:
-            element, _, count = _TRIPLE.unpack_from(self._types, at)
+            element, _, count = ARRAY.unpack_from(self._types, at)
             return self.size(element, deep + 1) * int(count) if deep < _MOST_DEEP else 0
-        return other if kind in _NUMBERS | {Kind.STRUCT, Kind.UNION} else 0
+        return other if kind in _SIZED else 0
 
     def _parameter(self, name: str, number: int) -> Parameter:
         bare = self._bare(number)
@@ -112,7 +96,7 @@ class Types:
         target = 0 if kind in _NUMBERS else -1
         if kind == Kind.PTR:
             pointed = self._bare(other)
-            target = pointed if self._type(pointed)[0] in (Kind.STRUCT, Kind.UNION, Kind.FWD) else 0
+            target = pointed if self._type(pointed)[0] in _STRUCTURES else 0
         return Parameter(name, target, self.size(bare), kind == Kind.PTR)
 
     def function(self, number: int) -> Prototype | None:
@@ -131,16 +115,16 @@ class Types:
         kind, count, returned, at = self._type(number)
         if kind != Kind.FUNC_PROTO:
             return None
-        parts = [_PAIR.unpack_from(self._types, at + _PAIR.size * index) for index in range(count)]
+        parts = [PARAMETER.unpack_from(self._types, at + PARAMETER.size * index) for index in range(count)]
         parameters = tuple(self._parameter(self._string(name), type) for name, type in parts)
         return Prototype(parameters, self._parameter("", returned) if returned else None)
 
     def members(self, number: int) -> Sequence[tuple[str, int, int]]:
         """Name, type and offset in bytes of each member of a structure or union."""
         kind, count, _, at = self._type(number)
-        if kind not in (Kind.STRUCT, Kind.UNION):
+        if kind not in AGGREGATES:
             return ()
-        parts = [_TRIPLE.unpack_from(self._types, at + _TRIPLE.size * index) for index in range(count)]
+        parts = [MEMBER.unpack_from(self._types, at + MEMBER.size * index) for index in range(count)]
         return [(self._string(name), type, bits // 8) for name, type, bits in parts]
 
     def access(self, number: int, offset: int, size: int, deep: int = 0) -> Parameter | None:
@@ -152,7 +136,7 @@ class Types:
             if not 0 <= inside <= self.size(bare) - size:
                 continue
             found: Parameter | None = None
-            if kind in (Kind.STRUCT, Kind.UNION):
+            if kind in AGGREGATES:
                 found = self.access(bare, inside, size, deep + 1) if deep < _MOST_DEEP else None
             elif kind == Kind.ARRAY:
                 found = Parameter(name, 0, size)

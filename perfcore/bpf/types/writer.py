@@ -6,24 +6,8 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
-
-class Kind(IntEnum):
-    """BTF_KIND_*, of those that are written."""
-
-    INT = 1
-    PTR = 2
-    ARRAY = 3
-    STRUCT = 4
-    UNION = 5
-    ENUM = 6
-    FWD = 7
-    TYPEDEF = 8
-    CONST = 10
-    FUNC = 12
-    FUNC_PROTO = 13
-
+from perfcore.abi.btf import ARRAY, ENUMERATOR, HEADER, MAGIC, MEMBER, PARAMETER, TYPE, VERSION, Kind
 
 _SIGNED, _BOOL = 1, 4  # encodings of an INT
 POINTER_BYTES, ENUM_BYTES = 8, 4
@@ -93,9 +77,7 @@ class TypeWriter:
     def data(self) -> bytes:
         """All of it, with its header."""
         types = b"".join(self._types)
-        header = struct.pack(
-            "<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(self._strings)
-        )  # magic, version, flags, its length, then where the sections are
+        header = HEADER.pack(MAGIC, VERSION, 0, HEADER.size, 0, len(types), len(types), len(self._strings))
         return header + types + bytes(self._strings)
 
     # ---- by C's names
@@ -155,7 +137,7 @@ class TypeWriter:
 
     def _add_array(self, text: str, of: str, count: int) -> int:
         element, index = self.number(of), self.number("int")
-        number = self._add(Kind.ARRAY, behind=struct.pack("<III", element, index, count))
+        number = self._add(Kind.ARRAY, behind=ARRAY.pack(element, index, count))
         size, alignment = self._sizes[element]
         self._numbers[text] = number
         self._sizes[number] = size * count, alignment
@@ -163,7 +145,7 @@ class TypeWriter:
 
     def _add_enum(self, text: str) -> int:
         values = self._declared.enums[text]
-        behind = b"".join(struct.pack("<Ii", self._string(name), value) for name, value in values.items())
+        behind = b"".join(ENUMERATOR.pack(self._string(name), value) for name, value in values.items())
         number = self._add(Kind.ENUM, text.removeprefix("enum "), ENUM_BYTES, count=len(values), behind=behind)
         return self._sized(text, number, ENUM_BYTES)
 
@@ -176,7 +158,7 @@ class TypeWriter:
             of = self.number(c_type)
             size, alignment = self._sizes[of]
             at = 0 if is_union else -(-end // alignment) * alignment
-            members += struct.pack("<III", self._string(member), of, 8 * at)
+            members += MEMBER.pack(self._string(member), of, 8 * at)
             end, widest = max(end, at + size), max(widest, alignment)
         size = -(-end // widest) * widest
         written = "" if text in self._declared.anonymous else name
@@ -189,7 +171,7 @@ class TypeWriter:
 
     def prototype(self, function: Function) -> int:
         parameters = [(self._string(name), self.number(c_type)) for c_type, name in function.parameters]
-        behind = b"".join(struct.pack("<II", *parameter) for parameter in parameters)
+        behind = b"".join(PARAMETER.pack(*parameter) for parameter in parameters)
         return self._add(Kind.FUNC_PROTO, "", self.number(function.returns), count=len(parameters), behind=behind)
 
     def function(self, name: str, function: Function) -> int:
@@ -219,7 +201,7 @@ class TypeWriter:
         self, kind: Kind, name: str, reference: int, count: int, behind: bytes, *, flag: bool = False
     ) -> bytes:
         info = kind << 24 | count | (_UNION_FLAG if flag else 0)
-        return struct.pack("<III", self._string(name), info, reference) + behind
+        return TYPE.pack(self._string(name), info, reference) + behind
 
     def _string(self, text: str) -> int:
         found = self._places.get(text)

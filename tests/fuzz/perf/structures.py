@@ -11,6 +11,7 @@ from fuzz import layout
 from fuzz.contents import number, pointer, some_of
 from fuzz.perf.bpf_programs import ENTRIES, KEY_BYTES, MAP_TYPES, MAPS, VALUE_BYTES
 from perfcore.abi.bpf import LAST_MAP_TYPE, LAYOUTS, PERF_EVENT_ATTACH, Cmd, MapFlag, MapType, ProgType
+from perfcore.abi.btf import HEADER, MAGIC, VERSION
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from unit.bpf.programs import bpf_attr
 
@@ -269,5 +270,5 @@ def btf(rng: random.Random) -> bytes:
         kind, members = rng.randrange(21), rng.choice((0, 0, 1, 2))
         types += struct.pack("<III", rng.choice((0, 1, 5)), kind << 24 | members, rng.randrange(4))
         types += rng.randbytes(rng.choice((0, 4, 12, 12 * members)))
-    header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
+    header = HEADER.pack(MAGIC, VERSION, 0, HEADER.size, 0, len(types), len(types), len(strings))
     return header + types + strings

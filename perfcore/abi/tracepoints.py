@@ -97,7 +97,7 @@ class FilterField(NamedTuple):
         return number - (1 << self.bits) if self.is_signed and number >> self.bits - 1 else number
 
 
-_COMMON = (  # struct trace_entry
+COMMON_FIELDS = (  # struct trace_entry
     Field("unsigned short", "common_type"),
     Field("unsigned char", "common_flags"),
     Field("unsigned char", "common_preempt_count"),
@@ -120,12 +120,17 @@ class TracepointEvent:
     def full_name(self) -> str:
         return f"{self.system}:{self.name}"
 
+    @property
+    def _all_fields(self) -> tuple[Field, ...]:
+        """In the order in which they lie there."""
+        return *COMMON_FIELDS, *self.fields
+
     @cached_property
     def filter_fields(self) -> dict[str, FilterField]:
         """By name: its own, the common ones, and what there is of all events."""
         found = {
             field.name: FilterField(field.name, field.type in ("char", LOCATION), field.signed, 8 * field.size)
-            for field in (*_COMMON, *self.fields)
+            for field in self._all_fields
         }
         for name in ("COMM", "comm"):
             found.setdefault(name, FilterField(name, True, False, 0))
@@ -143,7 +148,7 @@ class TracepointEvent:
     def _offsets(self) -> tuple[int, ...]:
         """Of the common fields and the event's own, each aligned as C does."""
         offsets, end = [], 0
-        for field in (*_COMMON, *self.fields):
+        for field in self._all_fields:
             alignment = 1 if self.packed else _TYPES[field.type].size
             end = -(-end // alignment) * alignment
             offsets.append(end)
@@ -153,7 +158,7 @@ class TracepointEvent:
     @cached_property
     def _layout(self) -> struct.Struct:
         layout, end = "<", 0
-        for field, offset in zip((*_COMMON, *self.fields), self._offsets, strict=True):
+        for field, offset in zip(self._all_fields, self._offsets, strict=True):
             layout += f"{offset - end}x{field.length or ''}{_TYPES[field.type].code}"
             end = offset + field.size
         return struct.Struct(layout)
@@ -166,8 +171,8 @@ class TracepointEvent:
     @property
     def text(self) -> str:
         """The tracepoint's file `format`."""
-        lines = [field.line(offset) for field, offset in zip((*_COMMON, *self.fields), self._offsets, strict=True)]
-        common, own = "".join(lines[: len(_COMMON)]), "".join(lines[len(_COMMON) :])
+        lines = [field.line(offset) for field, offset in zip(self._all_fields, self._offsets, strict=True)]
+        common, own = "".join(lines[: len(COMMON_FIELDS)]), "".join(lines[len(COMMON_FIELDS) :])
         return f"name: {self.name}\nID: {self.id}\nformat:\n{common}\n{own}\nprint fmt: {self.print_format}\n"
 
     def pack(self, tid: int, values: Sequence[Value]) -> bytes:

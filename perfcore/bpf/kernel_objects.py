@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task
+from perfcore.abi.tracepoints import COMM_BYTES
 
 _TASKS = 0xFFFF_8880_0000_0000  # where a kernel would have them
 _TASK_BYTES = 1 << 14
 _LAST_TASK = 1 << 22  # PID_MAX_LIMIT
 _TASK = struct.Struct("<iiQQ16s")  # struct task_struct: pid, tgid, real_parent, group_leader, comm
-_COMM_BYTES = 16
 
 
 def task_address(task: Task | None) -> int:
@@ -28,8 +28,9 @@ def _of_tid(tid: int) -> int:
 
 
 def comm_of(task: Task | None, cpu: Cpu) -> bytes:
+    """Without the NUL. Of no task: the idle task's of `cpu`."""
     comm = f"swapper/{cpu.number}" if task is None else task.comm
-    return comm.encode("utf-8", "surrogateescape")[: _COMM_BYTES - 1]
+    return comm.encode("utf-8", "surrogateescape")[: COMM_BYTES - 1]
 
 
 class KernelObjects:

@@ -220,13 +220,13 @@ def _link_info(request: Request, file: File, asked: bytes) -> bytes:
     head = struct.pack("<4I", link.type, link.id, link.program.id, 0)
     rest = _number(asked, 16, "Q"), _number(asked, 24)
     if isinstance(link, RawTracepointLink):
-        name = link.name.encode() + b"\0"
+        name = link.name.encode()
         at, room = rest
         if bool(at) != bool(room):
             raise LinuxError(EINVAL, "tp_name and tp_name_len go together")
         if at:
-            _write_string(request, at, room, link.name.encode())
-        return head + struct.pack("<QII", at, len(name), 0).ljust(48, b"\0")
+            _write_string(request, at, room, name)
+        return head + struct.pack("<QII", at, len(name) + 1, 0).ljust(48, b"\0")
     if isinstance(link, TracingLink):
         attachment, program = link.attachment, link.attachment.program
         number = KERNEL_BTF_ID if program is None else program.id

@@ -7,6 +7,7 @@ import os
 from emulator.linux.errors import EACCES, EINVAL, LinuxError
 from emulator.linux.fs.file import O_RDONLY, O_RDWR, O_WRONLY, File
 from emulator.linux.fs.paths import PATH_MAX
+from emulator.linux.fs.permissions import READ, WRITE
 from emulator.linux.fs.pinned_objects import Kept, PinnedObject
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import AT_FDCWD, find, new_mode, start, tree
@@ -20,8 +21,7 @@ from perfcore.bpf.request import Request
 from perfcore.bpf.subsystem import Bpf
 from perfcore.events.programs import ProgramFile
 
-_READ, _WRITE = 4, 2  # R_OK, W_OK
-_PERMISSIONS = {O_RDONLY: _READ, O_WRONLY: _WRITE, O_RDWR: _READ | _WRITE}
+_PERMISSIONS = {O_RDONLY: READ, O_WRONLY: WRITE, O_RDWR: READ | WRITE}
 
 
 def _path(request: Request, attr: Attr, flags: int) -> tuple[int, str]:

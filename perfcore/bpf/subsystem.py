@@ -70,10 +70,10 @@ class _Place:
 class Bpf:
     """One for each machine. It changes nothing but maps and what programs ask for: programs take no time."""
 
-    def __init__(self, kernel: BpfKernel, settings: Settings | None = None) -> None:
+    def __init__(self, kernel: BpfKernel, settings: Settings) -> None:
         """`settings`: perf_event's sysctls."""
         self.kernel = kernel
-        self._settings = settings or Settings()
+        self._settings = settings
         self.memory = KernelMemory(kernel.memory)
         self.kinds = program_kinds(kernel.architecture.isa)
         self.maps: Registry[Map] = Registry()

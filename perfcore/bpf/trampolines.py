@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import E2BIG, EBUSY, LinuxError
@@ -110,18 +109,16 @@ class Trampolines:
         self._kernel = kernel
         self._functions = KernelFunctions(kernel.architecture.isa)
         self._of_functions: dict[str, Trampoline] = {}
-        self._of_programs: WeakKeyDictionary[Program, Trampoline] = WeakKeyDictionary()
 
     def find(self, attachment: Attachment) -> Trampoline:
         """That of the function which a program is for."""
         target = attachment.target
-        if attachment.program is not None:
-            program = attachment.program
-            found = self._of_programs.get(program)
-            if found is None:
-                found = self._of_programs[program] = Trampoline(0, len(target.prototype.parameters), target.unknown)
-                program.traced_by = found
-            return found
+        program = attachment.program
+        if program is not None:
+            if program.traced_by is None:
+                program.traced_by = Trampoline(0, len(target.prototype.parameters), target.unknown)
+            assert isinstance(program.traced_by, Trampoline), "nothing else traces programs"
+            return program.traced_by
         found = self._of_functions.get(target.name)
         if found is None:
             assert target.function is not None, "raw tracepoints have links of their own"

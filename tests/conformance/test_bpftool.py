@@ -72,9 +72,7 @@ def test_what_there_is_is_shown(tmp_path: Path) -> None:
     assert (link["type"], link["attach_type"], link["prog_id"]) == ("tracing", "trace_fentry", 1)
     assert (link["target_obj_id"], link["target_btf_id"]) == (1, int(function))
     assert maps["pinned"] == ["/sys/fs/bpf/map"]
-    looking = opens(third) - opens(
-        second
-    )  # what bpftool opens each time; the shell has opened 3 before it looked again
+    looking = opens(third) - opens(second)  # what bpftool opens each time; before the second time the shell opened 3
     assert opens(second) - opens(first) == looking + 3
 
 

@@ -19,13 +19,12 @@ from perfcore.abi.constants import PerfType, SoftwareId
 from perfcore.abi.sample import SampleTooLong
 from perfcore.bpf.helpers.helper import TRACING, Arg, Returns, helper
 from perfcore.bpf.helpers.text import formatted
-from perfcore.bpf.kernel_objects import task_address
+from perfcore.bpf.kernel_objects import comm_of, task_address
 from perfcore.bpf.maps.perf_event_array import PerfEventArrayMap
 from perfcore.bpf.maps.stack_trace import FAST_STACK_CMP, REUSE_STACKID, SKIP_FIELD, USER_STACK, StackTraceMap
 from perfcore.bpf.run import Run
 from perfcore.events.event import PerfEvent
 
-_COMM_BYTES = 16
 _ROOT_CGROUP = 1
 _TICK_HZ = 250
 _CURRENT_CPU = 0xFFFF_FFFF  # BPF_F_CURRENT_CPU, and the bits of the index
@@ -87,8 +86,7 @@ def get_current_uid_gid(run: Run) -> int:
 
 @helper(16, Arg.UNINIT_MEM, Arg.SIZE, programs=TRACING)
 def get_current_comm(run: Run, buf: int, size_of_buf: int) -> int:
-    comm = "swapper/" + str(run.cpu.number) if run.task is None else run.task.comm
-    text = comm.encode("utf-8", "surrogateescape")[: min(size_of_buf, _COMM_BYTES) - 1]
+    text = comm_of(run.task, run.cpu)[: size_of_buf - 1]
     run.memory.write(buf, text.ljust(size_of_buf, b"\0"))
     return 0
 

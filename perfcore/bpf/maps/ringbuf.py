@@ -44,9 +44,8 @@ class RingbufMap(Map):
         self.size = request.max_entries
         self.memory = self.allocate(_DATA + 2 * self.size)
         self._produced = 0  # bytes; who reads sees them in the producer's page
-        self._pending: dict[
-            int, tuple[int, int]
-        ] = {}  # length and position of records that are not whole yet, by start
+        # length and position of records that are not whole yet, by where they begin in `memory`
+        self._pending: dict[int, tuple[int, int]] = {}
 
     @property
     def _consumed(self) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perfcore.abi.kernel_tracepoints import HRTIMER_MODES
+from perfcore.abi.pt_regs import PT_REGS
+from perfcore.abi.tracepoints import COMMON_FIELDS
 from perfcore.bpf.types.writer import Declarations, Function, Members
 
 TASK = "struct task_struct"
@@ -72,12 +74,7 @@ _STRUCTURES: dict[str, Members] = {
     "struct fd_set": (("unsigned long [16]", "fds_bits"),),
     "struct sigset": (("unsigned long [1]", "sig"),),
     "struct open_how": (("__u64", "flags"), ("__u64", "mode"), ("__u64", "resolve")),
-    "struct trace_entry": (
-        ("unsigned short", "type"),
-        ("unsigned char", "flags"),
-        ("unsigned char", "preempt_count"),
-        ("int", "pid"),
-    ),
+    "struct trace_entry": tuple((field.type, field.name.removeprefix("common_")) for field in COMMON_FIELDS),
     "struct syscall_trace_enter": (("struct trace_entry", "ent"), ("int", "nr"), ("unsigned long [0]", "args")),
     "struct syscall_trace_exit": (("struct trace_entry", "ent"), ("int", "nr"), ("long", "ret")),
     TASK: (
@@ -88,23 +85,18 @@ _STRUCTURES: dict[str, Members] = {
         ("char [16]", "comm"),
     ),
 }
-_ANONYMOUS = frozenset({"struct fd_set", "struct sigset", "union cs_words", "union ss_words", "union all_regs"})
-_ANONYMOUS_REGS = frozenset({"struct named_regs"})
+_ANONYMOUS = frozenset(
+    {"struct fd_set", "struct sigset", "union cs_words", "union ss_words", "union all_regs", "struct named_regs"}
+)
 
 
 def _x86_64() -> dict[str, Members]:
     """arch/x86/include/asm/ptrace.h: cs and ss share their words with what FRED, which there is not, knows of them."""
-    first = ("r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di", "orig_ax")
+    shared = {"cs": ("union cs_words", ""), "ss": ("union ss_words", "")}
     return {
         "union cs_words": (("u16", "cs"), ("u64", "csx")),
         "union ss_words": (("u16", "ss"), ("u64", "ssx")),
-        "struct pt_regs": (
-            *(("unsigned long", name) for name in (*first, "ip")),
-            ("union cs_words", ""),
-            ("unsigned long", "flags"),
-            ("unsigned long", "sp"),
-            ("union ss_words", ""),
-        ),
+        "struct pt_regs": tuple(shared.get(saved.name, ("unsigned long", saved.name)) for saved in PT_REGS["x86_64"]),
     }
 
 
@@ -140,7 +132,7 @@ def declarations(isa: str, more: Mapping[str, Members], typedefs: Mapping[str, F
     return Declarations(
         {**_TYPEDEFS, "bpf_user_pt_regs_t": _USER_REGISTERS[isa], **typedefs},
         structures,
-        _ANONYMOUS | _ANONYMOUS_REGS,
+        _ANONYMOUS,
         _ENUMS,
     )
 

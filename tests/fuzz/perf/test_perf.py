@@ -11,8 +11,8 @@ from fuzz.campaign import ISAS, Campaign
 from fuzz.perf.program import PerfProgram
 from fuzz.perf.run import PERF, Counters, left_behind
 from fuzz.run import CALLS
+from perfcore.abi.bpf import MapType
 from perfcore.abi.read_format import ReadValues
-from perfcore.bpf.subsystem import Bpf
 from unit.bpf.programs import Workbench
 
 SEEDS = 12  # some seconds of each ISA's; `make fuzz` goes on
@@ -50,6 +50,6 @@ def test_a_counter_that_goes_backward_is_heard() -> None:
 
 def test_a_map_that_nobody_has_is_seen() -> None:
     bench = Workbench()
-    assert left_behind(cast(Bpf, bench.bpf)) == ""
-    bench.map(cast(Any, 2), 4, 8, 1)
+    assert left_behind(bench.bpf) == ""
+    bench.map(MapType.ARRAY, 4, 8, 1)
     assert left_behind(bench.bpf) == "of no process any more: {'maps': 1, 'programs': 0, 'links': 0, 'types': 0}"

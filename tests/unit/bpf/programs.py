@@ -24,6 +24,7 @@ from perfcore.bpf.subsystem import Bpf
 from perfcore.bpf.verifier.state import Kind, Reg
 from perfcore.bpf.verifier.subject import Subject
 from perfcore.bpf.verifier.verifier import verify
+from perfcore.events.settings import Settings
 
 LOG_BYTES = 1 << 20
 
@@ -50,7 +51,8 @@ class Workbench:
             clock=SimpleNamespace(monotonic_ns=lambda: 5000),
             name_once=self.said.append,
         )
-        self.bpf = Bpf(cast(Any, kernel))
+        self.settings = Settings()
+        self.bpf = Bpf(cast(Any, kernel), self.settings)
         self.log = Log(1, LOG_BYTES, 1)
 
     def map(self, type: MapType, key: int, value: int, entries: int, flags: int = 0) -> Map:

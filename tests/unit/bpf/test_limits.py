@@ -280,7 +280,7 @@ def test_a_callchain_is_no_longer_than_the_sysctl_says() -> None:
     with pytest.raises(LinuxError) as refused:
         bench.map(MapType.STACK_TRACE, 4, 8 * 128, 1)
     assert refused.value.code == EINVAL
-    bench.bpf._settings.max_stack = 128
+    bench.settings.max_stack = 128
     assert bench.map(MapType.STACK_TRACE, 4, 8 * 128, 1)
     walked: list[int] = []
     bench.cpu.core = SimpleNamespace(pc=1, frame_chain=lambda most: walked.append(most) or [2] * most)
@@ -288,6 +288,6 @@ def test_a_callchain_is_no_longer_than_the_sysctl_says() -> None:
     stack = [insn(ALU64 | MOV | 8, 2, 10), insn(ALU64 | ADD, 2, imm=-512), mov(3, 512), mov(4, 0x1FF)]  # 255 to skip
     program = bench.load([*stack, insn(CALL_OPCODE, imm=67), EXIT], [], ProgType.PERF_EVENT)
     assert bench.run(program) == 0
-    bench.bpf._settings.max_stack = 256
+    bench.settings.max_stack = 256
     assert bench.run(program) == 8
     assert walked == [255]

@@ -11,8 +11,9 @@ import pytest
 
 from emulator.cpu import Cpu
 from emulator.linux.machine import LinuxMachine
+from emulator.linux.process.lifecycle import FIRST_PID
 from emulator.linux.process.program import Program
-from emulator.linux.process.task import Task
+from emulator.linux.process.task import INIT, Task
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from end_to_end.assembled import program
@@ -53,7 +54,7 @@ def test_processes_do_and_count_the_same_on_any_machine(isa: str, cpus: int, qua
     machine = forking_machine(isa, tmp_path, cpus, quantum)
     assert os.waitstatus_to_exitcode(machine.run()) == 1 + 2 + 3 + 4
     assert instructions(machine) == INSTRUCTIONS[isa]
-    assert sorted(machine.kernel.tasks) == [1, 1000]  # the others have been waited for
+    assert sorted(machine.kernel.tasks) == [INIT, FIRST_PID]  # the others have been waited for
 
 
 @pytest.mark.parametrize("isa", ISAS)

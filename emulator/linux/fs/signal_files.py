@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
@@ -61,7 +62,7 @@ class SignalFile(File):
 def _pack(info: SignalInfo) -> bytes:
     """fs/signalfd.c, signalfd_copyinfo"""
     pid, uid, value = struct.unpack_from("<IIQ", info.pack(), 16)
-    number = (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+    number = signed(value, INT)
     head = info.signal, 0, info.code
     if info.is_fault:
         return SIGNALFD_SIGINFO.pack(*head, 0, 0, 0, 0, 0, 0, info.trap_number, 0, 0, 0, 0, 0, info.address)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from emulator.linux.fs.file import DescriptorRoom, FileTable
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.process.task import FileContext, Process, Task, TaskState
+from emulator.linux.process.task import INIT, FileContext, Process, Task, TaskState
 
-INIT = 1  # its number
 EXECUTABLE = "/sbin/init"
 
 

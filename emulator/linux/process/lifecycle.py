@@ -14,11 +14,11 @@ from emulator.linux.mm.mapping import PAGE_SIZE, Mapping
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.cloning import CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.process.credentials import Credentials
-from emulator.linux.process.init import INIT, make_init
+from emulator.linux.process.init import make_init
 from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
 from emulator.linux.process.loader import Executable, Loader
 from emulator.linux.process.program import NOT_EXECUTABLE, NOT_FOUND, Program, ProgramError
-from emulator.linux.process.task import CloneRequest, FileContext, KernelServices, Process, Task
+from emulator.linux.process.task import INIT, CloneRequest, FileContext, KernelServices, Process, Task
 from emulator.linux.ptrace import links
 from emulator.linux.ptrace.abi import PtraceEvent
 from emulator.linux.ptrace.children import trace_child

@@ -36,6 +36,7 @@ from emulator.linux.signals.signal import Generated, Interrupted, SignalAction, 
 from emulator.linux.user_breakpoints import UserBreakpoints
 from emulator.sysregs import UndefinedRegister
 
+INIT = 1  # the pid of the process that has always been there
 COMM_LENGTH = 15  # characters that /proc/PID/comm keeps (TASK_COMM_LEN less its NUL)
 
 
@@ -250,7 +251,7 @@ class Process:
 
     pid: int
     parent: Process | None  # None: nobody whom the guest could see
-    orphan_ppid: int = 1  # what it calls its parent then: init, who reaps
+    orphan_ppid: int = INIT  # what it calls its parent then: init, who reaps
     maker: Task | None = None  # the thread of its parent that made it
     pgid: int = 0
     sid: int = 0
@@ -284,7 +285,7 @@ class Process:
     @property
     def is_init(self) -> bool:
         """SIGNAL_UNKILLABLE: signals do nothing to it."""
-        return self.pid == 1
+        return self.pid == INIT
 
     def cpu_ns(self) -> int:
         """CPU time of all its threads."""

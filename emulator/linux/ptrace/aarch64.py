@@ -6,6 +6,7 @@ import struct
 
 from emulator._native import Core
 from emulator.linux.arch.aarch64 import FPCR, FPSR, NZCV_BITS, PC, PSTATE, TPIDR_EL0
+from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINTR, EINVAL, EIO, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
@@ -18,7 +19,7 @@ from emulator.linux.ptrace.abi import (
     NT_PRFPREG,
     NT_PRSTATUS,
 )
-from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, signed, starts_again
+from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, starts_again
 from emulator.linux.signals.signal import Interrupted, SignalAction
 
 _USER_PT_REGS = struct.Struct("<34Q")  # x0..x30, sp, pc, pstate
@@ -136,7 +137,7 @@ class AArch64Registers:
         if interrupted is not None:
             code, first_argument = -interrupted.code, interrupted.first_argument
         else:
-            code, first_argument = signed(core.read_register(0)), tracee.first_argument
+            code, first_argument = signed(core.read_register(0), LONG), tracee.first_argument
         in_call = interrupted is not None or tracee.call_number != NO_CALL
         tracee.call_number = NO_CALL
         return AArch64Restart(core, code, first_argument) if in_call and code in RESTARTS else Nothing()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import PtraceEvent
 from emulator.linux.ptrace.delivery import returning
 from emulator.linux.ptrace.isas import TRACED_REGISTERS
-from emulator.linux.ptrace.registers import c_int
 from emulator.linux.ptrace.stepping import stepped_info
 from emulator.linux.ptrace.stops import report, report_entry, report_exit, report_noted, reports
 from emulator.linux.sched.waiting import Sleeping
@@ -44,7 +44,7 @@ class TracedCalls:
         """From the entry to user mode. A tracer may change number, arguments and result, or go away."""
         core = task.cpu.core
         registers = core.syscall_arguments()
-        tracee.call_number, tracee.first_argument = c_int(registers[0]), registers[1]
+        tracee.call_number, tracee.first_argument = signed(registers[0], INT), registers[1]
         tracee.events.clear()
         isa = TRACED_REGISTERS[task.architecture.isa]
         isa.enter_call(core)

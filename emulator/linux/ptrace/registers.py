@@ -62,13 +62,3 @@ class TracedRegisters(Protocol):
 def starts_again(code: int, action: SignalAction | None) -> bool:
     """Whether a call that was interrupted is made again; else it has failed with EINTR. `action`: of the handler."""
     return action is None or (code == -ERESTARTSYS and bool(action.flags & SA_RESTART))
-
-
-def signed(value: int) -> int:
-    """Of 64 bits."""
-    return value - (1 << 64) if value >> 63 else value
-
-
-def c_int(value: int) -> int:
-    """A C int, in the low half of a register."""
-    return signed(value << 32 & (1 << 64) - 1) >> 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINVAL, EIO, EPERM, LinuxError
 from emulator.linux.mm.remote_access import read_remote, write_remote
 from emulator.linux.process.credentials import CAP_SYS_ADMIN
@@ -13,7 +14,7 @@ from emulator.linux.process.tracee import PTRACE_O_SUSPEND_SECCOMP, Stop, Tracee
 from emulator.linux.ptrace import abi
 from emulator.linux.ptrace.isas import TRACED_REGISTERS
 from emulator.linux.ptrace.links import unlink
-from emulator.linux.ptrace.registers import RegisterSet, signed
+from emulator.linux.ptrace.registers import RegisterSet
 from emulator.linux.ptrace.stops import EVENT_SHIFT, SYSCALL_GOOD, let_go
 from emulator.linux.signals.signal import NSIG, SIGKILL, SIGSET_SIZE, SIGTRAP, UNBLOCKABLE, SignalInfo
 
@@ -217,7 +218,7 @@ def get_syscall_info(tracer: Task, task: Task, tracee: Tracee, address: int, dat
         body = struct.pack("<7Q", tracee.call_number & MASK, *arguments)
     elif at_call and tracee.message == abi.PTRACE_EVENTMSG_SYSCALL_EXIT:
         operation = abi.PTRACE_SYSCALL_INFO_EXIT
-        value = signed(result)
+        value = signed(result, LONG)
         body = struct.pack("<qB", value, 1 if -4095 <= value < 0 else 0)
     elif code == SIGTRAP | abi.PtraceEvent.SECCOMP << EVENT_SHIFT:
         operation = abi.PTRACE_SYSCALL_INFO_SECCOMP

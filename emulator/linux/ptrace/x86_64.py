@@ -36,11 +36,12 @@ from emulator.linux.arch.x86_64 import (
     fxrstor,
     fxsave,
 )
+from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSYS, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.abi import NT_PRFPREG, NT_PRSTATUS
-from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, signed, starts_again
+from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, starts_again
 from emulator.linux.ptrace.x86_breakpoints import debug_registers
 from emulator.linux.signals.signal import Interrupted, SignalAction
 
@@ -73,7 +74,7 @@ def _read_one(core: Core, tracee: Tracee, register: int | str) -> int:
 def _write_one(core: Core, tracee: Tracee, register: int | str, value: int) -> None:
     """putreg(): EIO for what no user mode has."""
     if register == ORIG_RAX:
-        tracee.call_number = signed(value)
+        tracee.call_number = signed(value, LONG)
     elif register in (CS, SS):
         if value & 3 != 3 or value not in (USER_CS, USER_SS):
             raise LinuxError(EIO, f"a selector {value:#x} in {register}")
@@ -125,7 +126,7 @@ class X86Restart:
         self._tracee = tracee
 
     def settle(self, core: Core, action: SignalAction | None) -> None:
-        number, result = self._tracee.call_number, signed(core.read_register(RAX))
+        number, result = self._tracee.call_number, signed(core.read_register(RAX), LONG)
         if number == NO_CALL or result not in RESTARTS:
             return
         if starts_again(result, action):

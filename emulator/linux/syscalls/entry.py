@@ -8,12 +8,12 @@ from typing import Protocol
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
+from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.process.task import Call, Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
 from emulator.linux.ptrace.calls import TracedCalls
 from emulator.linux.ptrace.delivery import returning
-from emulator.linux.ptrace.registers import c_int
 from emulator.linux.sched.dispatcher import Dispatcher
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake
 from emulator.linux.seccomp.enforcement import is_made, judge, refuse
@@ -79,7 +79,7 @@ class SyscallEntry:
         registers = core.syscall_arguments()
         number, arguments = registers[0], registers[1:]
         if task.seccomp is not None:
-            called = c_int(number)
+            called = signed(number, INT)
             verdict = judge(task, called, arguments)
             if not is_made(verdict):
                 before = core.read_register(task.architecture.result)

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.linux.c_numbers import INT, signed
 from emulator.linux.clock_ids import CLOCK_MONOTONIC, CLOCK_REALTIME
 from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
 from emulator.linux.process.task import Task
@@ -98,11 +99,11 @@ def _wait(request: Request, bitset: int, absolute: bool) -> Answer:
 def _wake(request: Request, bitset: int) -> Answer:
     if not bitset:
         raise LinuxError(EINVAL, "a futex wake of no bit")
-    return request.futexes.wake(request.key(), _signed(request.value), bitset)
+    return request.futexes.wake(request.key(), signed(request.value, INT), bitset)
 
 
 def _requeue(request: Request) -> Answer:
-    most_woken, most_moved = _signed(request.value), _signed(request.fourth)
+    most_woken, most_moved = signed(request.value, INT), signed(request.fourth, INT)
     if most_woken < 0 or most_moved < 0:
         raise LinuxError(EINVAL, f"a futex requeue of {most_woken} and {most_moved}")
     key, target = request.key(), request.other_key()
@@ -116,7 +117,7 @@ def _wake_op(request: Request) -> Answer:
     """Change the word at `other`, and wake who waits there too, if it was such. futex_atomic_op_inuser."""
     key, other_key, encoded, mm = request.key(), request.other_key(), request.last, request.task.mm
     operation, comparison = encoded >> 28, encoded >> 24 & 0xF
-    argument, compared = _signed(encoded >> 12 & 0xFFF, 12), _signed(encoded & 0xFFF, 12)
+    argument, compared = signed(encoded >> 12, 12), signed(encoded, 12)
     if operation & FUTEX_OP_SHIFT:
         operation, argument = operation & ~FUTEX_OP_SHIFT, 1 << (argument & 31)
     if operation >= len(FUTEX_OPERATIONS):
@@ -125,9 +126,9 @@ def _wake_op(request: Request) -> Answer:
     mm.write(request.other, (FUTEX_OPERATIONS[operation](old, argument) & 0xFFFF_FFFF).to_bytes(4, "little"))
     if comparison >= len(FUTEX_COMPARISONS):
         raise LinuxError(ENOSYS, f"FUTEX_WAKE_OP with comparison {comparison}")
-    woken = request.futexes.wake(key, _signed(request.value))
-    if FUTEX_COMPARISONS[comparison](_signed(old), compared):
-        woken += request.futexes.wake(other_key, _signed(request.fourth))
+    woken = request.futexes.wake(key, signed(request.value, INT))
+    if FUTEX_COMPARISONS[comparison](signed(old, INT), compared):
+        woken += request.futexes.wake(other_key, signed(request.fourth, INT))
     return woken
 
 
@@ -185,11 +186,6 @@ def futex_waitv(
             raise LinuxError(EINVAL, f"{value:#x} is more than 32 bits")
         words.append((Futexes.key(task.mm, address, bool(own_flags & FUTEX_PRIVATE)), value, address))
     return task.kernel.futexes.wait_any(task, words, until_ns, timer)
-
-
-def _signed(value: int, bits: int = 32) -> int:
-    half = 1 << bits - 1
-    return (value & (1 << bits) - 1 ^ half) - half
 
 
 @syscall(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from functools import partial
 
+from emulator.linux.c_numbers import INT, signed
 from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, LinuxError
 from emulator.linux.ipc.ipc_objects import PERMISSIONS
@@ -129,7 +130,7 @@ def _of_values(task: Task, found: SemaphoreSet, index: int, command: int, argume
     if not 0 <= index < count:
         raise LinuxError(EINVAL, f"semaphore {index} of {count}")
     if command == SETVAL:
-        value = (argument & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+        value = signed(argument, INT)
         found.set({index: value}, task.pid)
         return 0
     if command == GETVAL:

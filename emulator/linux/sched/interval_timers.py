@@ -9,6 +9,8 @@ from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
 from emulator.linux.sched.timers import Timer, Timers
 from emulator.linux.structures import TICK_NS
 
+ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF = range(3)  # uapi/linux/time.h
+
 
 class IntervalTimer:
     """A timer on elapsed time, or on a CPU time, which `cpu_ns` reads: of a process, or of `thread` alone.

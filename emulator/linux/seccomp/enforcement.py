@@ -10,8 +10,9 @@ from emulator.linux.ptrace.abi import AUDIT_ARCHITECTURES
 from emulator.linux.seccomp.filters import ALLOWED, MODE_STRICT, Action, Verdict
 from emulator.linux.signals.signal import SIGKILL, SIGSYS, SYS_SECCOMP, SignalInfo
 from emulator.linux.signals.signal_delivery import force
+from emulator.linux.syscalls.names import syscall_name
 
-STRICT = {"aarch64": (63, 64, 93, 139), "x86_64": (0, 1, 60, 15)}  # read, write, exit, rt_sigreturn
+STRICT = ("read", "write", "exit", "rt_sigreturn")
 DATA = struct.Struct("<iIQ6Q")  # struct seccomp_data
 WORDS = struct.Struct("<16I")
 SIGINFO = struct.Struct("<iii4xQiI92x")  # of SIGSYS: signal, errno, code, where it was, the call and whose
@@ -27,7 +28,7 @@ def judge(task: Task, number: int, arguments: tuple[int, ...]) -> Verdict:
         return ALLOWED
     isa = task.architecture.isa
     if own.mode == MODE_STRICT:
-        return ALLOWED if number in STRICT[isa] else Verdict(Action.KILL_THREAD)
+        return ALLOWED if number >= 0 and syscall_name(isa, number) in STRICT else Verdict(Action.KILL_THREAD)
     if own.works_cycles:
         task.spend(own.works_cycles)
     data = DATA.pack(number, AUDIT_ARCHITECTURES[isa], task.cpu.core.pc, *arguments[:6])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from emulator.linux.process.task import Task
+from emulator.linux.sched.interval_timers import ITIMER_REAL
 from emulator.linux.signals.signal import SI_TIMER, SIGALRM, SignalInfo
-
-ITIMER_REAL = 0
 
 
 def dequeue(task: Task, allowed: int | None = None) -> SignalInfo | None:

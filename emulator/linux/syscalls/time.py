@@ -24,9 +24,8 @@ from emulator.linux.process.limits import RLIMIT_SIGPENDING
 from emulator.linux.process.posix_timers import DELAYTIMER_MAX, PosixTimer
 from emulator.linux.process.task import Process, Task
 from emulator.linux.sched.hrtimers import POSIX_TIMER_FN, HrTimer, HrTimerMode
-from emulator.linux.sched.interval_timers import IntervalTimer
+from emulator.linux.sched.interval_timers import ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, IntervalTimer
 from emulator.linux.sched.waiting import Sleeping, sleep_until
-from emulator.linux.signals.dequeuing import ITIMER_REAL
 from emulator.linux.signals.signal import (
     NSIG,
     SI_KERNEL,
@@ -207,7 +206,7 @@ def pause(task: Task) -> Sleeping[int]:
 
 # ---- interval timers
 
-ITIMER_SIGNALS = {0: SIGALRM, 1: SIGVTALRM, 2: SIGPROF}  # ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
+ITIMER_SIGNALS = {ITIMER_REAL: SIGALRM, ITIMER_VIRTUAL: SIGVTALRM, ITIMER_PROF: SIGPROF}
 
 
 def _interval_timer(task: Task, which: int) -> IntervalTimer:
@@ -216,7 +215,7 @@ def _interval_timer(task: Task, which: int) -> IntervalTimer:
     timer = task.interval_timers.get(which)
     if timer is None:
         process = task.process
-        cpu_ns = {0: None, 1: process.user_ns, 2: process.cpu_ns}[which]
+        cpu_ns = {ITIMER_REAL: None, ITIMER_VIRTUAL: process.user_ns, ITIMER_PROF: process.cpu_ns}[which]
         hrtimer = task.kernel.hrtimers.real_timer(process.pid) if cpu_ns is None else None
         timer = task.interval_timers[which] = IntervalTimer(
             task.kernel.timers, task.clock, lambda: _expire(process, which), cpu_ns, hrtimer=hrtimer

@@ -9,7 +9,7 @@ from emulator._native import RegisterState
 from emulator.linux.errors import EINVAL, EPERM, LinuxError
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.process.task import CloneRequest, FileContext, Process, Task
-from emulator.linux.signals.signal import NSIG
+from emulator.linux.signals.signal import NSIG, SignalState
 
 # uapi/linux/sched.h
 CSIGNAL = 0xFF  # of clone's flags: the signal at the child's end
@@ -77,7 +77,7 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
         cpu=parent.cpu,
         cgroup=request.cgroup or parent.cgroup,
         start_time_ns=parent.kernel.clock.elapsed_ns(),
-        signals=parent.signals.of_thread() if flags & CLONE_SIGHAND else parent.signals.forked(),
+        signals=_new_signals(parent, flags),
         credentials=parent.credentials,
         dumpable=parent.dumpable,
         no_new_privileges=parent.no_new_privileges,
@@ -102,6 +102,12 @@ def new_task(parent: Task, request: CloneRequest, tid: int, mm: MemoryMap) -> Ta
     if not flags & CLONE_THREAD:
         child.process.leader = child
     return child
+
+
+def _new_signals(parent: Task, flags: int) -> SignalState:
+    if flags & CLONE_THREAD:
+        return parent.signals.of_thread()
+    return parent.signals.forked(shares_actions=bool(flags & CLONE_SIGHAND))
 
 
 def _new_process(parent: Task, request: CloneRequest, pid: int) -> Process:

@@ -297,12 +297,14 @@ class SignalState:
     interrupted: Interrupted | None = None  # a call that waits for its stopped process to go on
     stops: bool = False  # it is to stop for its tracer before it executes on
 
-    def forked(self) -> SignalState:
-        """Of the thread of a new process: nothing is pending."""
+    def forked(self, *, shares_actions: bool) -> SignalState:
+        """Of the thread of a new process: nothing is pending. `shares_actions`: CLONE_SIGHAND, in the same memory."""
+        if shares_actions:
+            return SignalState(self.blocked, self.actions)
         return SignalState(self.blocked, dict(self.actions), self.stack)
 
     def of_thread(self) -> SignalState:
-        """Of another thread of the same process (CLONE_SIGHAND, CLONE_THREAD)."""
+        """Of another thread of the same process (CLONE_THREAD)."""
         return SignalState(self.blocked, self.actions, shared=self.shared)
 
     def action(self, signal: int) -> SignalAction:

@@ -1,6 +1,8 @@
 // Signals of a process whose thread that is to act on them cannot look, and ends: others see them pending, execve keeps
 // them, and the periodic timer that waits for one of them goes on.
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 static const struct timespec none_at_all, soon = {0, 20 * 1000 * 1000}, late = {2, 0};
-static sigset_t both;
+static sigset_t all;
 
 static void none(int signal) { (void)signal; }
 
@@ -18,7 +20,7 @@ static void* leave(void* unused) {
     struct itimerval every = {{0, 1000}, {0, 1000}};
     union sigval value = {.sival_int = 7};
     sigset_t pending;
-    pthread_sigmask(SIG_BLOCK, &both, NULL);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     nanosleep(&soon, NULL);  // until the main thread waits for its child
     kill(getpid(), SIGUSR1);
     kill(getpid(), SIGUSR1);
@@ -42,11 +44,32 @@ static void take(const char* what, int signal) {
     printf("%s: %d %d\n", what, taken == signal, taken > 0 ? info.si_value.sival_int : 0);
 }
 
+static int wait_for_the_end(void* unused) {
+    (void)unused;
+    while (1) nanosleep(&late, NULL);
+}
+
+// Another process with the same handlers has its own pending signals.
+static void have_handlers_in_common(void) {
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    sigset_t pending;
+    int status;
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    pid_t child = clone(wait_for_the_end, stack + sizeof stack, CLONE_VM | CLONE_SIGHAND | SIGCHLD, NULL);
+    kill(child, SIGUSR1);
+    sigpending(&pending);
+    printf("another's: %d\n", sigismember(&pending, SIGUSR1));
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    printf("it ends by %d\n", WTERMSIG(status));
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+}
+
 int main(int count, char** arguments) {
-    sigemptyset(&both);
-    sigaddset(&both, SIGUSR1);
-    sigaddset(&both, SIGALRM);
-    sigaddset(&both, SIGRTMIN);
+    sigemptyset(&all);
+    sigaddset(&all, SIGUSR1);
+    sigaddset(&all, SIGALRM);
+    sigaddset(&all, SIGRTMIN);
     if (count > 1) {
         take("SIGUSR1", SIGUSR1);
         take("again", SIGUSR1);
@@ -58,6 +81,7 @@ int main(int count, char** arguments) {
     signal(SIGUSR1, none);
     signal(SIGALRM, none);
     signal(SIGRTMIN, none);
+    have_handlers_in_common();
     pthread_create(&thread, NULL, leave, NULL);
     if (vfork() == 0) {        // its parent hears no signal until it has ended
         close(STDOUT_FILENO);  // of whoever reads what is printed

@@ -1,4 +1,4 @@
-"""Signals of a process outlive the thread that is to act on them: on this machine, for both ISAs, as natively."""
+"""Pending signals of a process, which outlive the thread that is to act on them: for both ISAs, as natively."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCE = Path(__file__).with_name("process_signals.c")
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_execve_keeps_the_signals_of_the_process_and_its_timer(isa: str, tmp_path: Path) -> None:
+def test_pending_signals_are_the_processs_own_and_execve_keeps_them(isa: str, tmp_path: Path) -> None:
     printed, messages = same_as_linux.ours(SOURCE, tmp_path, isa)
     assert printed == same_as_linux.native(SOURCE, tmp_path)
     assert len(printed) > 5

@@ -40,6 +40,8 @@ CACHES: tuple[Leaf, ...] = (  # leaf 4
     (0x143, 0x03C0_003F, 0xFFF, 1),  # L2 4 MiB
     (0x163, 0x03C0_003F, 0x3FFF, 6),  # L3 16 MiB
 )
+# XSAVE's leaf, which qemu has though its processor lacks XSAVE: of zeros, and glibc reads it.
+MAX_BASIC = 0xD
 # What a program sees of the host under qemu-user, and would see of our machine here.
 FILES = {
     "proc/filesystems": b"".join(
@@ -75,7 +77,7 @@ def make_machine(
     layout = dataclasses.replace(architecture.layout, stack_top=run.stack_top, pie_base=PIE_BASE[config.isa])
     monkeypatch.setattr(architecture, "layout", layout)
     if config.isa == "x86_64":
-        machine.cpus[0].system_registers.claim_cpuid(_cpuid_with_caches)
+        machine.cpus[0].system_registers.claim_cpuid(_cpuid_of_qemu)
     return machine
 
 
@@ -87,7 +89,9 @@ def _as_free_as_the_host(size_bytes: int) -> int:
 _CPUID = Cpuid(Processor(), 0)
 
 
-def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
+def _cpuid_of_qemu(leaf: int, subleaf: int) -> Leaf:
+    if leaf == 0:
+        return MAX_BASIC, *_CPUID(0, 0)[1:]
     if leaf == 2:
         return CACHE_DESCRIPTORS
     return CACHES[subleaf] if leaf == 4 and subleaf < len(CACHES) else _CPUID(leaf, subleaf)
@@ -96,7 +100,7 @@ def _cpuid_with_caches(leaf: int, subleaf: int) -> Leaf:
 def start(machine: LinuxMachine, program: Program) -> None:
     """Start `program` as qemu does."""
     machine.start(program)
-    task = machine.kernel.tasks[1000]
+    task = machine.kernel.tasks[lifecycle.FIRST_PID]
     task.process.orphan_ppid = os.getpid()
     task.credentials = Credentials(os.getuid(), os.getgid(), ())
     superblock = tree(task).superblock

@@ -6,6 +6,7 @@ from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.mm.mapping import Mapping
 from emulator.linux.process.task import Process, Task
+from emulator.linux.recursion import RecursionContexts
 from emulator.linux.sched.hrtimers import HrTimerTracepoints
 from emulator.linux.signals.signal import Generated, SignalAction, SignalInfo
 from emulator.linux.tracepoint import Tracepoint
@@ -15,6 +16,7 @@ class Tracepoints:
     """One attribute per occurrence, each with its arguments."""
 
     def __init__(self) -> None:
+        self.recursion = RecursionContexts()
         self.task_fork: Tracepoint[[Task, Task]] = Tracepoint()
         """(parent, child)"""
         self.task_newtask: Tracepoint[[Task, Task, int]] = Tracepoint()

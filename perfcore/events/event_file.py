@@ -311,7 +311,8 @@ class PerfEventFile(File):
             info = SignalInfo(self.signal, reason, pid=_BANDS[reason], value=self.descriptor)
         else:
             info = SignalInfo(SIGIO, SI_KERNEL)
-        self._kernel.send_signal(task, info)
+        recursion = self._kernel.tracepoints.recursion
+        recursion.pending_irq(self._kernel.executing_cpu, lambda: self._kernel.send_signal(task, info))
 
     def _sigtrap(self, cpu: Cpu, address: int) -> None:
         """perf_sigtrap(): to the task that executes."""
@@ -321,7 +322,8 @@ class PerfEventFile(File):
         attr = self.event.attr
         asynchronous = TRAP_PERF_FLAG_ASYNC if task.signals.blocked & bit(SIGTRAP) else 0
         told = struct.pack("<QII", attr.sig_data, attr.type, asynchronous)
-        self._kernel.send_signal(task, SignalInfo(SIGTRAP, TRAP_PERF, address=address, behind_address=told))
+        info = SignalInfo(SIGTRAP, TRAP_PERF, address=address, behind_address=told)
+        self._kernel.tracepoints.recursion.without(cpu, lambda: self._kernel.send_signal(task, info))
 
 
 def event_file(task: Caller, descriptor: int) -> PerfEventFile:

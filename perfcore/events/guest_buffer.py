@@ -56,6 +56,8 @@ class GuestBuffer:
         watermark = attr.wakeup_events if attr.watermark else 0
         backward = bool(attr.write_backward)
         self.ring = RingBuffer(memory.view(self.first, pages), watermark, overwrite=overwrite, backward=backward)
+        kernel = event.kernel
+        self.ring.irq_work = lambda work: kernel.tracepoints.recursion.pending_irq(kernel.executing_cpu, work)
         self.aux_first = 0  # frame, while the ring has an AUX area
 
     def discharge(self) -> None:

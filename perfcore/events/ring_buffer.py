@@ -67,6 +67,7 @@ class RingBuffer:
         self.poll_ready = False  # POLLIN is due
         self.on_wakeup: Callable[[], None] | None = None  # called at once, between two guest instructions
         self.readers = WaitQueue()  # of the guest
+        self.irq_work: Callable[[Callable[[], object]], object] = lambda work: work()  # how they are woken
         self.aux: AuxArea | None = None  # beside it
         self.aux_progress = (0, 0)  # of one that has gone: its head, and for what its reader has been woken
         self._head = 0  # bytes written
@@ -144,7 +145,7 @@ class RingBuffer:
         self.poll_ready = True
         if self.on_wakeup is not None:
             self.on_wakeup()
-        self.readers.wake()
+        self.irq_work(self.readers.wake)
 
     def drain(self) -> bytes:
         """Take all records that are there, and move data_tail behind them. Of a buffer that is written forward."""

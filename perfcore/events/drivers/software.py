@@ -84,13 +84,13 @@ class SoftwareDriver(CountedAsTold):
 
     def _page_fault(self, task: Task, address: int, access: int, is_there: bool, user: bool) -> None:
         """Before anything is done about it: do_user_addr_fault(), do_page_fault()."""
-        self._occurred(SoftwareId.PAGE_FAULTS, task.cpu, _level(user), address)
+        self._told(SoftwareId.PAGE_FAULTS, task.cpu, _level(user), address)
 
     def _page_came(self, task: Task, address: int, major: bool | None, user: bool) -> None:
         """mm_account_fault(): one that ends in a signal or EFAULT is neither minor nor major."""
         if major is not None:
             kind = SoftwareId.PAGE_FAULTS_MAJ if major else SoftwareId.PAGE_FAULTS_MIN
-            self._occurred(kind, task.cpu, _level(user), address)
+            self._told(kind, task.cpu, _level(user), address)
 
     def _switched(self, cpu: Cpu, previous: Task | None, following: Task | None, preempted: bool) -> None:
         self._occurred(SoftwareId.CONTEXT_SWITCHES, cpu, Level.KERNEL)
@@ -103,6 +103,16 @@ class SoftwareDriver(CountedAsTold):
 
     def _migrated(self, task: Task, old: Cpu, new: Cpu) -> None:
         self._occurred(SoftwareId.CPU_MIGRATIONS, new, Level.KERNEL)
+
+    def _told(self, config: SoftwareId, cpu: Cpu, level: Level, addr: int) -> None:
+        """__perf_sw_event(). What the scheduler does (perf_sw_event_sched) cannot be within another occurrence."""
+        recursion = self._tracepoints.recursion
+        context = recursion.get(cpu)
+        if context is not None:
+            try:
+                self._occurred(config, cpu, level, addr)
+            finally:
+                recursion.put(context)
 
     def _occurred(self, config: SoftwareId, cpu: Cpu, level: Level, addr: int = 0) -> None:
         for event in tuple(self._active.get(config, ())):

@@ -56,7 +56,6 @@ class TracepointDriver(CountedAsTold):
         self._heard: set[int] = set()  # of what happens often
         self._programs: dict[int, ProgramArray] = {}
         self._filters: WeakKeyDictionary[PerfEvent, Filter] = WeakKeyDictionary()
-        self._telling = False
         for number, source in SOURCES.items():
             if not source.often:
                 source.tracepoint(kernel.tracepoints).subscribe(self._listener(number))
@@ -133,20 +132,24 @@ class TracepointDriver(CountedAsTold):
         return source_of_syscall(number) if probe is None else source_of_probe(probe)
 
     def _make_listener(self, number: int, source: Source) -> Callable[..., None]:
-        """What events do with an occurrence, such as waking who reads them, is none itself: perf_pending_irq() has the
-        recursion context of interrupts (perf_swevent_get_recursion_context).
-        """
+        recursion = self._tracepoints.recursion
 
         def listen(*told: object) -> None:
             events, programs = self._active.get(number), self._programs.get(number)
             cpu = source.which_cpu(self._kernel, *told) if events or programs else None
-            if cpu is None or self._telling:
+            if cpu is None:
                 return
-            self._telling = True
+            if programs and source.is_probe:  # before perf_trace_buf_alloc(), which takes the recursion context
+                if not self._programs_want(programs, number, source, cpu, told):
+                    return
+                programs = None
+            context = recursion.get(cpu)
+            if context is None:
+                return
             try:
                 tell(cpu, events or [], programs, told)
             finally:
-                self._telling = False
+                recursion.put(context)
 
         def tell(cpu: Cpu, events: list[PerfEvent], programs: ProgramArray | None, told: tuple[Any, ...]) -> None:
             occurrence = None

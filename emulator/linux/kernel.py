@@ -85,6 +85,7 @@ class Kernel:
         self.tasks: dict[int, Task] = {}
         self.debug_registers = {cpu.number: DebugRegisters(cpu) for cpu in cpus}
         self.user_breakpoints: UserBreakpoints[Task] | None = None  # perf's, for ptrace
+        self.check_fork: Callable[[Task, bool], None] = lambda parent, makes_thread: None  # perf
         self.futexes = Futexes()
         self.hrtimers = HrTimers(self.tracepoints.hrtimer, clock)
         self.exit_status: int | None = None  # wait status word of the first process

@@ -82,10 +82,10 @@ class PerfEventFile(File):
         }
         event.on_signal = self._signal
         event.on_sigtrap = self._sigtrap
-        perf_events.opened += 1
+        perf_events.room.used += 1
 
     def close(self) -> None:
-        self._perf_events.opened -= 1
+        self._perf_events.room.used -= 1
         self.event.on_signal = None
         self.event.close()
         self._use(None)

@@ -12,7 +12,6 @@ from emulator.linux.errors import EINVAL, ENODEV, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import OpenFlag, SampleType
-from perfcore.abi.read_format import encode_read
 from perfcore.events.aux_events import aux_event_for, check_aux, needs_aux_event
 from perfcore.events.checks import (
     check_attr,
@@ -25,9 +24,11 @@ from perfcore.events.context import PerfEventContext
 from perfcore.events.counted_cgroup import CountedCgroup
 from perfcore.events.cpu_context import CpuContext
 from perfcore.events.event import PerfEvent
+from perfcore.events.event_room import EventRoom
 from perfcore.events.event_state import EventState
 from perfcore.events.exclusive import ExclusivePmus, check_alone
 from perfcore.events.grouping import check_group, check_output, check_size
+from perfcore.events.inheritance import is_inherited_by, sync_child_event
 from perfcore.events.kernel import Linux
 from perfcore.events.locked_memory import LockedMemory
 from perfcore.events.output import EventOutput, sampled_registers
@@ -53,7 +54,7 @@ class PerfEvents:
         sampled, self._vectors = sampled_registers(kernel.architecture), kernel.architecture.perf_vectors
         self._registers = sum(1 << bit for bit in sampled) | self._vectors  # that attr may name
         self._exclusive = ExclusivePmus()
-        self.opened = 0  # that guests have descriptors of
+        self.room = EventRoom()
         self._next_id = 1
         self._hears_switches = self._hears_moves = self._tells_switches = False
         self._tick = Tick(kernel)
@@ -344,10 +345,16 @@ class PerfEvents:
                 context.changed()
             if event.attr.remove_on_exec:
                 context.remove(event)
-                event.set_state(EventState.EXIT)
+                self._event_exit(event, task)
             elif event.attr.enable_on_exec:
                 event.attr.enable_on_exec = 0
                 event.enable()
+
+    def check_fork(self, parent: Task, makes_thread: bool) -> None:
+        """ENOMEM: there is no room for the events that the child would inherit."""
+        context = self._contexts.get(parent)
+        if context is not None:
+            self.room.check(sum(is_inherited_by(event, makes_thread) for event in context.events))
 
     def _task_fork(self, parent: Task, child: Task) -> None:
         """perf_event_init_task: the child gets a copy of each inherited event; then everyone hears of the child."""
@@ -363,7 +370,7 @@ class PerfEvents:
 
     def _inherit(self, event: PerfEvent, child: Task, copies: dict[PerfEvent, PerfEvent]) -> None:
         attr = event.attr
-        if not attr.inherit or (attr.inherit_thread and child.pid == child.tid):
+        if not is_inherited_by(event, makes_thread=child.pid != child.tid):
             return
         leader = copies.get(event.group_leader)
         opened = event.parent or event
@@ -377,6 +384,7 @@ class PerfEvents:
         if event.aux.source is not None:
             copy.aux.source = aux_event_for(copy, leader)
         opened.children[copy] = None
+        self.room.take(copy)
         copies[event] = copy
         self._context(child).add(copy)
         if opened.on_inherited is not None:
@@ -392,18 +400,15 @@ class PerfEvents:
         if running_on is not None:
             running_on.task_out()
         for event in list(context.events):
-            parent = event.parent
-            event.set_state(EventState.EXIT)
-            if parent is not None:
-                values = event.read_values()
-                if event.attr.inherit_stat:
-                    read = encode_read(event.attr.read_format, event.read_group())
-                    event.write_record(event.output.read_record(task.pid, task.tid, read))
-                parent.child_count += values.value
-                parent.child_enabled += values.enabled
-                parent.child_running += values.running
-                del parent.children[event]
-                event.destroyed()
-            elif event.ring_buffer is not None:
-                event.ring_buffer.poll_ready = True
-                event.ring_buffer.readers.wake()
+            self._event_exit(event, task)
+
+    def _event_exit(self, event: PerfEvent, task: Task) -> None:
+        """perf_event_exit_event(): it is on no CPU any more. One that was inherited is gone."""
+        parent = event.parent
+        event.set_state(EventState.EXIT)
+        if parent is not None:
+            sync_child_event(event, parent, task)
+            event.destroyed()
+        elif event.ring_buffer is not None:
+            event.ring_buffer.poll_ready = True
+            event.ring_buffer.readers.wake()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from emulator.linux.cgroup.cgroupfs import opened_group
 from emulator.linux.cgroup.cgroups import Cgroup
-from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ENOMEM, ESRCH, LinuxError
+from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ESRCH, LinuxError
 from emulator.linux.fs.open_files import PathFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
@@ -20,6 +20,7 @@ from perfcore.events.copied_attr import copy_attr
 from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
+from perfcore.events.event_room import RAM_OF_EVENT_BYTES
 from perfcore.events.event_state import EventState
 from perfcore.events.late_probes import LateProbes
 from perfcore.events.registered_devices import RegisteredDevices
@@ -30,7 +31,6 @@ from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
-_RAM_OF_EVENT_BYTES = 8192  # an open event is as much of the host's
 
 
 class FileTree(Protocol):
@@ -55,6 +55,7 @@ class HostingKernel(GuestKernel, Protocol):
     def syscalls(self) -> SyscallEntry: ...
 
     user_breakpoints: UserBreakpoints[Task] | None  # filled in, for ptrace
+    check_fork: Callable[[Task, bool], None]  # ..., for what a child inherits
 
     def calling(self) -> Task: ...
 
@@ -62,7 +63,9 @@ class HostingKernel(GuestKernel, Protocol):
 def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     """Give the guests of `kernel` the subsystem `perf_events`."""
     opening = PerfEventOpen(kernel, perf_events)
+    perf_events.room.most = kernel.memory.size_bytes // RAM_OF_EVENT_BYTES
     kernel.user_breakpoints = PerfUserBreakpoints(perf_events)
+    kernel.check_fork = perf_events.check_fork
     kernel.syscalls.install(Syscall("perf_event_open", opening.open, 241, 298, Support.PARTIAL, NOTE))
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.syscalls.install(_with_perf_events(prctl, perf_events))
@@ -124,9 +127,7 @@ class PerfEventOpen:
         if group is not None and group.event.state <= EventState.REVOKED:
             raise LinuxError(ENODEV, f"the PMU {group.event.driver.name} of the group leader has gone")
         target = None if pid == -1 or of_cgroup else self._target(task, pid)
-        most = self._kernel.memory.size_bytes // _RAM_OF_EVENT_BYTES
-        if self._perf_events.opened >= most:
-            raise LinuxError(ENOMEM, f"{most} events are open: one for {_RAM_OF_EVENT_BYTES} bytes of RAM")
+        self._perf_events.room.check(1)
         leader = None if group is None else group.event
         connect = partial(_cgroup, task, pid) if of_cgroup else None
         event = self._perf_events.create(wanted, target, cpu, leader, flags, task, connect)

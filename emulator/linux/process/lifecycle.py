@@ -12,7 +12,7 @@ from emulator.linux.fs.file import DescriptorRoom, FileTable
 from emulator.linux.fs.file_tree import FileTree
 from emulator.linux.mm.mapping import PAGE_SIZE, Mapping
 from emulator.linux.mm.mm import MemoryMap
-from emulator.linux.process.cloning import CLONE_VM, child_registers, new_task, write_tids
+from emulator.linux.process.cloning import CLONE_THREAD, CLONE_VM, child_registers, new_task, write_tids
 from emulator.linux.process.credentials import Credentials
 from emulator.linux.process.init import make_init
 from emulator.linux.process.limits import RLIMIT_NOFILE, RLIMIT_STACK
@@ -259,6 +259,7 @@ class Lifecycle:
         if len(kernel.tasks) > self._most_tasks:  # init, who is there besides, is nobody's
             kernel.name_once(f"{parent.comm}: no task more than {self._most_tasks} (--max-tasks): EAGAIN")
             raise LinuxError(EAGAIN, f"{len(kernel.tasks)} tasks: the machine has as many as it may")
+        kernel.check_fork(parent, bool(request.flags & CLONE_THREAD))
         if not request.flags & CLONE_VM:
             mm = parent.mm.fork()
             self._watch(mm)

@@ -166,6 +166,10 @@ class KernelServices(Protocol):
         """By the CPU's number."""
 
     @property
+    def check_fork(self) -> Callable[[Task, bool], None]:
+        """Of a parent, and whether it makes a thread. LinuxError: there is no child."""
+
+    @property
     def user_breakpoints(self) -> UserBreakpoints[Task] | None:
         """None: there is no perf."""
 

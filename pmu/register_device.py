@@ -43,8 +43,10 @@ class RegisterDevice:
 
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
         """What writes it, likewise."""
-        write = self.write
-        return lambda value: write(register, value, index)
+        writer = self._writers.get(register)
+        if writer is None:
+            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write")
+        return lambda value: writer(value, index)
 
     def can_read(self, register: type[Register]) -> bool:
         return register in self._readers

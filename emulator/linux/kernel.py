@@ -165,8 +165,8 @@ class Kernel:
 
     def thread(self, cpu: Cpu) -> tuple[int, int]:
         """pid and tid of the task of that CPU; 0, 0 while it idles."""
-        task = self.dispatcher.current(cpu)
-        return (0, 0) if task is None else (task.pid, task.tid)
+        task = self.dispatcher.queues[cpu.number].current
+        return (0, 0) if task is None else (task.process.pid, task.tid)
 
     def cgroup(self, cpu: Cpu) -> Cgroup:
         """That of the task of that CPU; the root's while it idles."""
@@ -271,7 +271,7 @@ class Kernel:
 
         Where the core owes an exit, the interrupt fell on a system call or an exception, which comes first.
         """
-        task = self.current(cpu)
+        task = self.dispatcher.queues[cpu.number].current
         if task is None or cpu.core.owes_exit:
             return
         if self.stepping.is_used:

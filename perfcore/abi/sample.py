@@ -299,17 +299,29 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
 
         return encode_fixed
 
-    only = rest[0] if len(rest) == 1 else None  # a callchain, as a rule
-
     def encode(sample: Sample) -> bytes:
-        tail = only(sample, attr) if only is not None else b"".join([part(sample, attr) for part in rest])
+        tail = b"".join([part(sample, attr) for part in rest])
         size = fixed_size + len(tail)
         if size > LONGEST_RECORD:
             _shorten_stack(sample, size - LONGEST_RECORD)
             return encode(sample)
         return pack(record_type, sample.misc, size, *values(sample)) + tail
 
-    return encode
+    if rest != [_encode_callchain]:
+        return encode
+    packs: list[Callable[..., bytes] | None] = [None] * ((LONGEST_RECORD - fixed_size) // 8)  # by the chain's length
+
+    def encode_with_callchain(sample: Sample) -> bytes:
+        chain = sample.callchain
+        count = len(chain)
+        if count >= len(packs):
+            return encode(sample)
+        pack = packs[count]
+        if pack is None:
+            pack = packs[count] = struct.Struct(f"{layout.format}{count + 1}Q").pack
+        return pack(record_type, sample.misc, fixed_size + 8 + 8 * count, *values(sample), count, *chain)
+
+    return encode_with_callchain
 
 
 def _shorten_stack(sample: Sample, excess: int) -> None:

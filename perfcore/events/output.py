@@ -151,20 +151,26 @@ def _prepare_read(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _has_callchain(event: SampledEvent, kernel: Linux) -> bool:
+    return not event.attr.exclude_callchain_user or kernel.executes
+
+
 def _prepare_callchain(event: SampledEvent, kernel: Linux) -> Prepare:
-    """The marker, then PC, then the return addresses; at most sample_max_stack without the marker."""
-    if event.attr.exclude_callchain_user and not kernel.executes:
+    """The marker, then PC, then the return addresses; at most sample_max_stack without the marker. And the address."""
+    if not _has_callchain(event, kernel):
         return lambda sample, cpu: None
     limit = event.attr.sample_max_stack - 1
     marker = int(PerfContext.USER)
 
     def walk(sample: Sample, cpu: Cpu) -> None:
         core = cpu.core
-        sample.callchain = [marker, core.pc, *core.frame_chain(limit)]
+        pc = sample.ip = core.pc
+        sample.callchain = [marker, pc, *core.frame_chain(limit)]
 
     def tell(sample: Sample, cpu: Cpu) -> None:
         core = cpu.core
-        sample.callchain = [marker, core.pc, *core.call_chain(limit)]
+        pc = sample.ip = core.pc
+        sample.callchain = [marker, pc, *core.call_chain(limit)]
 
     return tell if event.settings.exact_callchains else walk
 
@@ -329,7 +335,10 @@ class EventOutput:
         )
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & (SampleType.IP | SampleType.CODE_PAGE_SIZE):
-            prepares.append(_prepare_exact_ip(event, kernel) if exact else _prepare_ip(event, kernel))
+            if exact:
+                prepares.append(_prepare_exact_ip(event, kernel))
+            elif not (wanted & SampleType.CALLCHAIN and _has_callchain(event, kernel)):  # which knows it
+                prepares.append(_prepare_ip(event, kernel))
         if kernel.executes:
             prepares.append(_prepare_level(event, kernel, Misc.EXACT_IP if exact else 0))
         elif hardware and event.counts_at(Level.KERNEL):

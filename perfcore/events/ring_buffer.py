@@ -99,7 +99,12 @@ class RingBuffer:
             record = source.lost_record(lost) + record
         length = len(record)
         head = self._head
-        if length > (size if self.overwrite else self._room()):  # Linux lets one overwrite itself
+        if self.overwrite:  # Linux lets a record overwrite itself
+            room = size
+        else:  # CIRC_SPACE: one byte stays free, so that a full buffer does not look empty
+            tail: int = _read_u64(self.page, _TAIL)[0]
+            room = ((-head - tail if self.backward else tail - head) - 1) % size
+        if length > room:
             self.lost = lost + 1
             return Written.LOST
         self.lost = 0
@@ -134,11 +139,6 @@ class RingBuffer:
         """A record that could not be made counts as one that found no room."""
         self.lost += bool(self.data_size)
         return Written.LOST
-
-    def _room(self) -> int:
-        """CIRC_SPACE: one byte stays free, so that a full buffer does not look empty."""
-        tail: int = _read_u64(self.page, _TAIL)[0]
-        return ((-self._head - tail if self.backward else tail - self._head) - 1) % self.data_size
 
     def wake(self) -> None:
         """There is something to read, or will never be."""

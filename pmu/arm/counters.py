@@ -13,7 +13,6 @@ Reads and writes here are the device's own: who may reach what at which exceptio
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from pmu.arm.filters import levels_of
 from pmu.arm.links import is_reserved
@@ -134,8 +133,8 @@ class PmuCounters(RegisterDevice):
             self._store(enables, self._update_active, implemented=implemented)
         for interrupts in (PMINTENSET_EL1, PMINTENCLR_EL1):
             self._store(interrupts, self._arm, implemented=implemented)
-        for overflows in (PMOVSCLR_EL0, PMOVSSET_EL0):
-            self._compute(overflows, self._read_overflows, partial(self._write_overflows, overflows))
+        self._compute(PMOVSCLR_EL0, self._read_overflows, self._clear_overflows)
+        self._compute(PMOVSSET_EL0, self._read_overflows, self._set_overflows)
         for register, bits in zip((PMCEID0_EL0, PMCEID1_EL0), self.model.events.pmceid(), strict=True):
             self._fix(register, bits if version >= Version.V3P1 else bits & LOW_HALF)
         self._store(PMSELR_EL0)
@@ -306,12 +305,14 @@ class PmuCounters(RegisterDevice):
     def _read_overflows(self, index: int) -> int:
         return self._from_bank(self._bank.overflowed())
 
-    def _write_overflows(self, register: type[Register], value: int, index: int) -> None:
-        old = self._from_bank(self._bank.overflowed())
-        new = register.write(old, value & self._implemented)
-        if cleared := old & ~new:
-            self._bank.clear_overflowed(self._to_bank(cleared))
-        if raised := new & ~old:
+    def _clear_overflows(self, value: int, index: int) -> None:
+        self._bank.clear_overflowed(self._to_bank(value & self._implemented))
+        if self._freezing:
+            self._update_active()
+
+    def _set_overflows(self, value: int, index: int) -> None:
+        raised = value & self._implemented & ~self._from_bank(self._bank.overflowed())
+        if raised:
             self._bank.set_overflowed(self._to_bank(raised))
         if self._freezing:
             self._update_active()

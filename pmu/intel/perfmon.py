@@ -61,6 +61,7 @@ _FIXED_OS = IA32_FIXED_CTR_CTRL.EN0_OS.mask  # of a counter's four bits
 _FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
 _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
+_FREEZES = IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
 _PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
@@ -129,9 +130,9 @@ class Perfmon(X86Counters):
         # all general-purpose counters are enabled at power-up, as the manual has it
         self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=self._general)
         self._compute(IA32_PERF_GLOBAL_STATUS, lambda index: self._status())
-        self._compute_status(IA32_PERF_GLOBAL_STATUS_RESET)
+        self._compute(IA32_PERF_GLOBAL_STATUS_RESET, lambda index: 0, self._clear_status)
         if version >= _STATUS_SET_VERSION:
-            self._compute_status(IA32_PERF_GLOBAL_STATUS_SET)
+            self._compute(IA32_PERF_GLOBAL_STATUS_SET, lambda index: 0, self._set_status)
             self._compute(IA32_PERF_GLOBAL_INUSE, lambda index: self._in_use())
         if version >= EXTENDED_VERSION:
             self._compute(IA32_PMC_GPx_CTR, self._read_counter, self._write_counter)
@@ -172,7 +173,7 @@ class Perfmon(X86Counters):
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
-        if not self.storage["IA32_DEBUGCTL"] & IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask:
+        if not self.storage["IA32_DEBUGCTL"] & _FREEZES:
             return
         if self.model.version >= _STATUS_SET_VERSION:
             self._set_frozen(True)
@@ -222,7 +223,17 @@ class Perfmon(X86Counters):
             return partial(self._write_full, register, index, index)
         if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
             return partial(self._write_full, register, index, self.counters + index)
-        return super().writer(register, index)
+        write = super().writer(register, index)
+        reserved = self._reserved.get(register, 0)
+        if not reserved:
+            return write
+
+        def checked(value: int) -> None:
+            if value & reserved:
+                self.check(register, value, index)
+            write(value)
+
+        return checked
 
     def event_of(self, counter: int) -> Event | None:
         """The event that a general-purpose counter is set to; None if this PMU does not count it."""
@@ -318,22 +329,24 @@ class Perfmon(X86Counters):
         kept = self._metrics_overflowed | (_FROZEN if self._frozen else 0)
         return self._from_bank(self._bank.overflowed()) | kept
 
-    def _compute_status(self, register: type[Register]) -> None:
-        """A register that sets or clears status bits, and reads as zero."""
+    def _clear_status(self, value: int, index: int) -> None:
+        """IA32_PERF_GLOBAL_STATUS_RESET."""
+        cleared = ~IA32_PERF_GLOBAL_STATUS_RESET.write(-1, value)
+        if counters := cleared & self._implemented:
+            self._bank.clear_overflowed(self._to_bank(counters))
+        self._metrics_overflowed &= ~cleared
+        if cleared & _FROZEN and self._frozen:
+            self._set_frozen(False)
 
-        def write(value: int, index: int) -> None:
-            old = self._status()
-            new = register.write(old, value)
-            changed = old ^ new
-            if cleared := changed & old & self._implemented:
-                self._bank.clear_overflowed(self._to_bank(cleared))
-            if raised := changed & new & self._implemented:
-                self._bank.set_overflowed(self._to_bank(raised))
-            self._metrics_overflowed = new & _METRICS_OVERFLOWED
-            if changed & _FROZEN:
-                self._set_frozen(bool(new & _FROZEN))
-
-        self._compute(register, lambda index: 0, write)
+    def _set_status(self, value: int, index: int) -> None:
+        """IA32_PERF_GLOBAL_STATUS_SET."""
+        old = self._status()
+        raised = IA32_PERF_GLOBAL_STATUS_SET.write(old, value) & ~old
+        if counters := raised & self._implemented:
+            self._bank.set_overflowed(self._to_bank(counters))
+        self._metrics_overflowed |= raised & _METRICS_OVERFLOWED
+        if raised & _FROZEN:
+            self._set_frozen(True)
 
     def _in_use(self) -> int:
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)

@@ -337,7 +337,7 @@ class SignalState:
     @property
     def due(self) -> bool:
         """Whether something is to be looked at before the thread executes on."""
-        return bool(self.pending or self.shared.pending or self.interrupted is not None or self.stops)
+        return bool(self.pending.mask or self.shared.pending.mask or self.interrupted is not None or self.stops)
 
     def deliverable(self) -> bool:
         return self.due and (self.stops or bool(self._to_act_on()))

@@ -6,7 +6,7 @@ which is modelled. All counters are alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
@@ -84,14 +84,18 @@ class AmdCore(X86Driver):
         """Mask of those that PerfCntrGlobalCtl lets count."""
         return counters.running
 
-    def handle_interrupt(self, counters: CpuCounters) -> None:
-        """amd_pmu_v2_handle_irq. The global control enables the counters in use only, as IntelCore has it."""
-        pmu = counters.pmu
-        pmu.write(PerfCntrGlobalCtl, 0)
-        status = pmu.read(PerfCntrGlobalStatus) & self._all_counters
-        pmu.write(PerfCntrGlobalStatusClr, status)
-        self.handle_overflows(counters, status)
-        pmu.write(PerfCntrGlobalCtl, self._globally_enabled(counters))
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
+        """amd_pmu_v2_handle_irq."""
+        read_status = counters.pmu.reader(PerfCntrGlobalStatus)
+        clear = counters.pmu.writer(PerfCntrGlobalStatusClr)
+        all_counters, handle_overflows = self._all_counters, self.handle_overflows
+
+        def handle() -> None:
+            status = read_status() & all_counters
+            clear(status)
+            handle_overflows(counters, status)
+
+        return handle
 
     def user_index(self, event: PerfEvent) -> int:
         return event.hw.idx + 1

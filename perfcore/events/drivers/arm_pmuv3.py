@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
@@ -62,17 +62,16 @@ class ArmPmuV3(HardwareDriver):
         self._has_user_access_by_counter = version >= Version.V3P9
         identity = pmus[0].read(PMMIR_EL1) if version >= Version.V3P4 else 0
         self._identity = PMMIR_EL1(identity)
-        self._halt = PMCR_EL0.make(LP=int(self._has_long_counters))
-        self._run = self._halt | PMCR_EL0.make(E=1)
         super().__init__(cpus, pmus, FIRST_DYNAMIC_TYPE)
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(PMCNTENCLR_EL0, _ALL_COUNTERS)
         pmu.write(PMINTENCLR_EL1, _ALL_COUNTERS)
         pmu.write(PMOVSCLR_EL0, _ALL_COUNTERS)
-        pmu.write(PMCR_EL0, self._halt | PMCR_EL0.make(P=1, C=1))
+        control = PMCR_EL0.make(LP=int(self._has_long_counters))
+        pmu.write(PMCR_EL0, control | PMCR_EL0.make(P=1, C=1))
         pmu.write(PMUSERENR_EL0, 0)
-        pmu.write(PMCR_EL0, self._run)
+        pmu.write(PMCR_EL0, control | PMCR_EL0.make(E=1))
 
     def sysfs_attributes(self) -> dict[str, str]:
         """`cpus` in the list format of cpumasks: those that have this PMU; and what PMMIR_EL1 says of it."""
@@ -187,16 +186,18 @@ class ArmPmuV3(HardwareDriver):
         pmu.write(PMINTENCLR_EL1, bits)
         pmu.write(PMOVSCLR_EL0, bits)
 
-    def handle_interrupt(self, counters: CpuCounters) -> None:
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """armv8pmu_handle_irq."""
-        pmu = counters.pmu
-        status = pmu.read(PMOVSCLR_EL0)
-        if not status:
-            return
-        pmu.write(PMOVSCLR_EL0, status)
-        pmu.write(PMCR_EL0, self._halt)
-        self.handle_overflows(counters, status)
-        pmu.write(PMCR_EL0, self._run)
+        read_status, clear = counters.pmu.reader(PMOVSCLR_EL0), counters.pmu.writer(PMOVSCLR_EL0)
+        handle_overflows = self.handle_overflows
+
+        def handle() -> None:
+            status = read_status()
+            if status:
+                clear(status)
+                handle_overflows(counters, status)
+
+        return handle
 
     # user space: attr.config1 bit 1 asks for it, mapping the event's page gets it
 

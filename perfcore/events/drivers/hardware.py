@@ -7,8 +7,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
@@ -55,7 +54,7 @@ class HardwareDriver(ABC):
             self._fixed.setdefault(fixed.config, []).append((self.fixed_index(number), fixed.programmable))
         for counters in self._cpus.values():
             self.reset(counters.pmu)
-            counters.cpu.connect_interrupt(counters.pmu, partial(self.handle_interrupt, counters))
+            counters.cpu.connect_interrupt(counters.pmu, self.interrupt_handler(counters))
 
     # what each kind does by its registers
 
@@ -96,7 +95,9 @@ class HardwareDriver(ABC):
         """They stand from now on. An event may have another counter by now."""
 
     @abstractmethod
-    def handle_interrupt(self, counters: CpuCounters) -> None: ...
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
+        """What handles the interrupts of one CPU's PMU. It does not stop the counters meanwhile, as Linux's handlers
+        do, which would be most of a sample's cost: here nothing happens that they could count until it returns."""
 
     @abstractmethod
     def counter_register(self, index: int) -> tuple[type[Register], int]:

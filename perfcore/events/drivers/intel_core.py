@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
@@ -181,18 +181,20 @@ class IntelCore(X86Driver):
         control = pmu.read(IA32_FIXED_CTR_CTRL) & ~(_FIXED_BITS << shift)
         pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
 
-    def handle_interrupt(self, counters: CpuCounters) -> None:
-        """intel_pmu_handle_irq. While the counters stand still none can overflow again, so one round is enough.
-
-        The global control enables the counters in use only, where Linux enables all: each costs when it is stopped.
-        """
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
+        """intel_pmu_handle_irq. None can overflow again meanwhile, so one round is enough."""
         pmu = counters.pmu
-        pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
-        pmu.write(IA32_PERF_GLOBAL_CTRL, 0)
-        status = pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters
-        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, status)
-        self.handle_overflows(counters, status)
-        pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
+        unmask = pmu.writer(IA32_X2APIC_LVT_PMI)
+        read_status, clear = pmu.reader(IA32_PERF_GLOBAL_STATUS), pmu.writer(IA32_PERF_GLOBAL_STATUS_RESET)
+        all_counters, handle_overflows = self._all_counters, self.handle_overflows
+
+        def handle() -> None:
+            unmask(_LVT_NMI)
+            status = read_status() & all_counters
+            clear(status)
+            handle_overflows(counters, status)
+
+        return handle
 
     def user_index(self, event: PerfEvent) -> int:
         index = event.hw.idx

@@ -6,7 +6,7 @@ Monitors are all alike, and any takes any event. A counter is written 2**63 less
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import PerfType
@@ -76,17 +76,15 @@ class LoongArchMonitors(HardwareDriver):
         for index, event in events.items():
             counters.pmu.write(PERFCTRLn, event.hw.config & ~_COUNTING, index)
 
-    def handle_interrupt(self, counters: CpuCounters) -> None:
-        """pmu_handle_irq: with all monitors paused, each that is in use is looked at."""
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
+        """pmu_handle_irq: each monitor that is in use is looked at."""
         pmu = counters.pmu
-        paused = {index: pmu.read(PERFCTRLn, index) for index in counters.events}
-        for index, control in paused.items():
-            pmu.write(PERFCTRLn, control & ~_COUNTING, index)
-        status = sum(1 << index for index in paused if pmu.read(PERFCNTRn, index) & OVERFLOW)
-        self.handle_overflows(counters, status)
-        for index, event in counters.events.items():
-            if not event.hw.stopped:
-                pmu.write(PERFCTRLn, event.hw.config, index)
+
+        def handle() -> None:
+            status = sum(1 << index for index in counters.events if pmu.read(PERFCNTRn, index) & OVERFLOW)
+            self.handle_overflows(counters, status)
+
+        return handle
 
     # user space: Linux gives it no counter to read
 

@@ -59,6 +59,19 @@ def test_there_are_floor_n_by_p_samples_each_at_its_instruction(isa, period, ins
 
 
 @pytest.mark.parametrize("isa", ISAS)
+def test_no_counter_stops_for_a_sample(isa):
+    """Each that stops would be connected anew, which would be most of what a sample costs."""
+    machine = FakeMachine(isa, settings=Settings.measuring())
+    event = record(machine, INSTRUCTIONS.copy(sample_period=100))
+    machine.open(INSTRUCTIONS)
+    connected = []
+    machine.bank.connect = lambda counter, probes: connected.append(counter)
+    machine.run(1000)
+    assert len(samples(event)) == 10
+    assert not connected
+
+
+@pytest.mark.parametrize("isa", ISAS)
 def test_precise_samples_name_the_instruction_that_overflowed(isa):
     machine = FakeMachine(isa)
     event = record(machine, INSTRUCTIONS.copy(sample_period=100, precise_ip=2))

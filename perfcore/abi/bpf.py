@@ -98,6 +98,8 @@ LAST_MAP_TYPE = 33  # BPF_MAP_TYPE_ARENA
 
 PERF_EVENT_ATTACH = AttachType.PERF_EVENT
 LINK_TYPE_RAW_TRACEPOINT, LINK_TYPE_TRACING, LINK_TYPE_PERF_EVENT = 1, 2, 7  # enum bpf_link_type
+LINK_TYPE_KPROBE_MULTI, LINK_TYPE_UPROBE_MULTI = 8, 12
+F_REPLACE = 1 << 2  # BPF_F_REPLACE, of LINK_UPDATE
 
 
 class UpdateFlag(IntEnum):
@@ -233,9 +235,15 @@ LAYOUTS: Mapping[Cmd, Layout] = {
     ),
     Cmd.TASK_FD_QUERY: Layout("pid fd flags buf_len buf:Q prog_id fd_type probe_offset:Q probe_addr:Q"),
     Cmd.LINK_CREATE: Layout("prog_fd target_fd attach_type flags bpf_cookie:Q"),
+    Cmd.LINK_UPDATE: Layout("link_fd new_prog_fd flags old_prog_fd"),
     Cmd.LINK_DETACH: Layout("link_fd"),
+    Cmd.ITER_CREATE: Layout("link_fd flags"),
     Cmd.PROG_BIND_MAP: Layout("prog_fd map_fd flags"),
 }
+KPROBE_MULTI_LINK = Layout("prog_fd target_fd attach_type flags multi_flags cnt syms:Q addrs:Q cookies:Q")
+UPROBE_MULTI_LINK = Layout(
+    "prog_fd target_fd attach_type flags path:Q offsets:Q ref_ctr_offsets:Q cookies:Q cnt multi_flags pid"
+)
 TRACING_LINK = Layout("prog_fd target_fd attach_type flags target_btf_id cookie:Q")  # LINK_CREATE of their programs
 
 

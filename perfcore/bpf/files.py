@@ -8,7 +8,15 @@ from emulator.linux.errors import EACCES, EINVAL, EPERM, LinuxError
 from emulator.linux.fs.file import O_RDONLY, O_RDWR, O_WRONLY, Caller, File
 from emulator.linux.mm.mapping import PROT_WRITE, Holder
 from emulator.linux.sched.waiting import WaitQueue
-from perfcore.abi.bpf import LINK_TYPE_PERF_EVENT, LINK_TYPE_RAW_TRACEPOINT, LINK_TYPE_TRACING, OBJ_FLAGS, MapFlag
+from perfcore.abi.bpf import (
+    LINK_TYPE_KPROBE_MULTI,
+    LINK_TYPE_PERF_EVENT,
+    LINK_TYPE_RAW_TRACEPOINT,
+    LINK_TYPE_TRACING,
+    LINK_TYPE_UPROBE_MULTI,
+    OBJ_FLAGS,
+    MapFlag,
+)
 from perfcore.bpf.btf import Btf
 from perfcore.bpf.links import Link
 from perfcore.bpf.maps.map import Map
@@ -17,7 +25,13 @@ from perfcore.bpf.program import Program
 from perfcore.events.programs import ProgramFile
 
 T = TypeVar("T", bound=Shared)
-_LINK_TYPES = {LINK_TYPE_RAW_TRACEPOINT: "raw_tracepoint", LINK_TYPE_TRACING: "tracing", LINK_TYPE_PERF_EVENT: "perf"}
+_LINK_TYPES = {
+    LINK_TYPE_RAW_TRACEPOINT: "raw_tracepoint",
+    LINK_TYPE_TRACING: "tracing",
+    LINK_TYPE_PERF_EVENT: "perf",
+    LINK_TYPE_KPROBE_MULTI: "kprobe_multi",
+    LINK_TYPE_UPROBE_MULTI: "uprobe_multi",
+}
 
 
 class ObjectFile(File, Generic[T]):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from emulator.linux.errors import E2BIG, EBADF, EINVAL, ENOENT, ENOSPC, ENOTSUPP, EOPNOTSUPP, EPERM, LinuxError
-from perfcore.abi.bpf import LAYOUTS, PERF_EVENT_ATTACH, TRACING_LINK, AttachType, Cmd, ProgType
+from perfcore.abi.bpf import (
+    F_REPLACE,
+    LAYOUTS,
+    PERF_EVENT_ATTACH,
+    TRACING_LINK,
+    UPROBE_MULTI_LINK,
+    AttachType,
+    Cmd,
+    ProgType,
+)
 from perfcore.abi.constants import PerfType
 from perfcore.abi.syscall_tracepoints import tracepoints_by_id
 from perfcore.bpf.files import LinkFile, link_of, program_of
 from perfcore.bpf.links import Link, PerfEventLink, RawTracepointLink, raw_source
+from perfcore.bpf.multi_commands import kprobe_multi_link, uprobe_multi_link
 from perfcore.bpf.program import Program
 from perfcore.bpf.request import CAP_SYS_ADMIN, Request
 from perfcore.bpf.subsystem import Bpf
@@ -71,19 +83,61 @@ def _create_tracing_link(bpf: Bpf, request: Request, program: Program) -> int:
 
 
 def link_create(bpf: Bpf, request: Request) -> int:
-    program = program_of(request.task, LAYOUTS[Cmd.LINK_CREATE].read(request.data)["prog_fd"])
+    attr = LAYOUTS[Cmd.LINK_CREATE].read(request.data)
+    request.fields(UPROBE_MULTI_LINK)  # the longest: its end is the command's
+    program, wanted = program_of(request.task, attr["prog_fd"]), attr["attach_type"]
     if program.type == ProgType.TRACING:
         return _create_tracing_link(bpf, request, program)
-    attr = request.fields(LAYOUTS[Cmd.LINK_CREATE])
-    if attr["attach_type"] != PERF_EVENT_ATTACH or program.type not in _OBSERVING:
-        what = f"attach_type {attr['attach_type']}, a program of type {program.type.name}"
-        raise LinuxError(EINVAL, f"{what}: programs are linked to perf events here (BPF_PERF_EVENT)")
+    _check_attach_type(program, wanted)
+    link = _ATTACH.get(wanted, _perf_event_link)(bpf, request, program)
+    return _install(bpf, request, link)
+
+
+def _check_attach_type(program: Program, wanted: int) -> None:
+    """bpf_prog_attach_check_attach_type()"""
+    loaded_for = program.loaded.expected_attach_type
+    multi = program.type == ProgType.KPROBE and wanted in _ATTACH
+    if (wanted != PERF_EVENT_ATTACH and not multi) or program.type not in _OBSERVING:
+        what = f"attach_type {wanted}, a program of type {program.type.name}"
+        raise LinuxError(EINVAL, f"{what}: programs are linked to perf events here (BPF_PERF_EVENT), or to many probes")
+    if program.type == ProgType.KPROBE and loaded_for in _ATTACH and wanted != loaded_for:
+        raise LinuxError(EINVAL, f"attach_type {wanted}: it was loaded for {AttachType(loaded_for).name}")
+
+
+def _perf_event_link(bpf: Bpf, request: Request, program: Program) -> Link:
+    attr = LAYOUTS[Cmd.LINK_CREATE].read(request.data)
     if attr["flags"]:
         raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
     file = request.task.files.get(attr["target_fd"])
     if not isinstance(file, PerfEventFile):
         raise LinuxError(EBADF, f"descriptor {attr['target_fd']} is no perf event's")
-    return _install(bpf, request, PerfEventLink(program, bpf.links.remove, file, attr["bpf_cookie"]))
+    return PerfEventLink(program, bpf.links.remove, file, attr["bpf_cookie"])
+
+
+_ATTACH: Mapping[int, Callable[[Bpf, Request, Program], Link]] = {
+    AttachType.TRACE_KPROBE_MULTI: kprobe_multi_link,
+    AttachType.TRACE_UPROBE_MULTI: uprobe_multi_link,
+}
+
+
+def link_update(bpf: Bpf, request: Request) -> int:
+    """Of no kind of link here the program can be another one's (bpf_link_ops.update_prog)."""
+    attr = request.fields(LAYOUTS[Cmd.LINK_UPDATE])
+    if attr["flags"] & ~F_REPLACE:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    link = link_of(request.task, attr["link_fd"])
+    program_of(request.task, attr["new_prog_fd"])
+    if attr["flags"]:
+        program_of(request.task, attr["old_prog_fd"])
+    raise LinuxError(EINVAL, f"link {link.id}: links of events, tracepoints and functions keep their program")
+
+
+def iter_create(bpf: Bpf, request: Request) -> int:
+    """There are no iterators (programs of TRACE_ITER), and so no links of any."""
+    attr = request.fields(LAYOUTS[Cmd.ITER_CREATE])
+    if attr["flags"]:
+        raise LinuxError(EINVAL, f"flags {attr['flags']:#x}")
+    raise LinuxError(EINVAL, f"link {link_of(request.task, attr['link_fd']).id} is no iterator's")
 
 
 def link_detach(bpf: Bpf, request: Request) -> int:

@@ -80,7 +80,7 @@ def prog_load(bpf: Bpf, request: Request) -> int:
     loaded = Loaded(
         kind.type, name, loading.instructions, functions, tuple(loading.maps), gpl, request.task.credentials.uid,
         btf, subject.last_context_byte, verified.processed, bpf.kernel.clock.monotonic_ns(),
-        attached, functions_of_btf,
+        attr["expected_attach_type"], attached, functions_of_btf,
     )  # fmt: skip
     program = Program(bpf, loaded, discharge)
     try:

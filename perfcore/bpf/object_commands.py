@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, ENOTSUPP, EPERM, LinuxError
+from emulator.linux.errors import E2BIG, EINVAL, ENAMETOOLONG, ENOSPC, ENOTSUPP, EPERM, LinuxError
 from emulator.linux.fs.file import File
 from perfcore.abi.bpf import LAYOUTS, Cmd, ProgType, packed
 from perfcore.bpf.btf import Btf
@@ -15,6 +16,7 @@ from perfcore.bpf.instructions import encode
 from perfcore.bpf.links import Link, PerfEventLink, RawTracepointLink
 from perfcore.bpf.loading import install_program
 from perfcore.bpf.maps.map import Map
+from perfcore.bpf.multi_links import KprobeMultiLink, UprobeMultiLink
 from perfcore.bpf.objects import Registry
 from perfcore.bpf.program import Program
 from perfcore.bpf.request import CAP_BPF, CAP_SYS_ADMIN, Request
@@ -231,8 +233,53 @@ def _link_info(request: Request, file: File, asked: bytes) -> bytes:
         attachment, program = link.attachment, link.attachment.program
         number = KERNEL_BTF_ID if program is None else program.id
         return head + struct.pack("<3I", attachment.type, number, attachment.number).ljust(48, b"\0")
-    assert isinstance(link, PerfEventLink), "there are three kinds of links"
+    if isinstance(link, KprobeMultiLink):
+        return head + _kprobe_multi_info(request, link, asked)
+    if isinstance(link, UprobeMultiLink):
+        return head + _uprobe_multi_info(request, link, asked)
+    assert isinstance(link, PerfEventLink), "there is no other kind of link"
     return head + struct.pack("<II", link.event_type, 0).ljust(48, b"\0")
+
+
+def _kprobe_multi_info(request: Request, link: KprobeMultiLink, asked: bytes) -> bytes:
+    """bpf_kprobe_multi_link_fill_link_info(): addrs, count, flags, missed, cookies"""
+    at, room, cookies_at = _number(asked, 16, "Q"), _number(asked, 24), _number(asked, 40, "Q")
+    if bool(at) != bool(room) or (cookies_at and not room):
+        raise LinuxError(EINVAL, "addrs, cookies and count go together")
+    count = len(link.functions)
+    if at:
+        _write_words(request, cookies_at, room, [probed.cookie for probed in link.functions])
+        _write_words(request, at, room, [probed.address for probed in link.functions])
+        if room < count:
+            raise LinuxError(ENOSPC, f"there are {count} functions")
+    return struct.pack("<QIIQQ", at, count, int(link.returns), link.program.misses, cookies_at).ljust(48, b"\0")
+
+
+def _uprobe_multi_info(request: Request, link: UprobeMultiLink, asked: bytes) -> bytes:
+    """bpf_uprobe_multi_link_fill_link_info(): path, offsets, ref_ctr_offsets, cookies, path_size, count, flags, pid"""
+    path_at, *columns_at = (_number(asked, offset, "Q") for offset in (16, 24, 32, 40))
+    path_room, room = _number(asked, 48), _number(asked, 52)
+    if bool(path_at) != bool(path_room) or (any(columns_at) and not room):
+        raise LinuxError(EINVAL, "path and path_size go together, and the rest and count")
+    path = os.fsencode(link.path) + b"\0"
+    if path_room and path_room < len(path):
+        raise LinuxError(ENAMETOOLONG, f"the path has {len(path)} bytes")
+    if path_at:
+        request.task.mm.write(path_at, path)
+    count = len(link.places)
+    columns = zip(*((place.offset, place.semaphore, place.cookie) for place in link.places), strict=True)
+    for at, column in zip(columns_at, columns, strict=True):
+        _write_words(request, at, room, column)
+    if any(columns_at) and room < count:
+        raise LinuxError(ENOSPC, f"there are {count} places")
+    pid = 0 if link.task is None else link.task.pid
+    return struct.pack("<4Q4I", path_at, *columns_at, len(path), count, int(link.returns), pid)
+
+
+def _write_words(request: Request, at: int, room: int, words: Sequence[int]) -> None:
+    """As many as there is room for, if anywhere."""
+    if at:
+        request.task.mm.write(at, struct.pack(f"<{len(words[:room])}Q", *words[:room]))
 
 
 _INFORMATION: dict[type[File], Callable[[Request, File, bytes], bytes]] = {

@@ -49,6 +49,7 @@ class Loaded:
     last_context_byte: int
     verified_insns: int
     load_time_ns: int
+    expected_attach_type: int = 0
     attachment: Attachment | None = None  # of a program of type TRACING: what it is for
     function_types: tuple[tuple[int, int], ...] = ()  # of its functions: their first instruction, and type
 

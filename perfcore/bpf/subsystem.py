@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Protocol
 
@@ -30,6 +30,8 @@ from perfcore.bpf.trampolines import Trampolines
 from perfcore.bpf.types.vmlinux import KernelTypes, kernel_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
+from perfcore.events.probes.kprobes import Kprobes
+from perfcore.events.probes.uprobes import Uprobes
 from perfcore.events.settings import Settings
 
 _MAPS = 0xFFFF_8881_0000_0000  # where a kernel would have its maps; programs do not read there
@@ -90,6 +92,8 @@ class Bpf:
         self.raw_tracepoints = raw_sources(self._show_registers, task_address)
         self.objects = KernelObjects(kernel.tasks)
         self.trampolines = Trampolines(kernel)
+        self.kprobes = Kprobes(kernel)
+        self.uprobes = Uprobes(kernel)
         self.types.add(KernelBtf(lambda: self.kernel_types().data))
 
     def kernel_types(self) -> KernelTypes:
@@ -203,12 +207,18 @@ class Bpf:
                 return None
         return self._places[self._depth]
 
-    def check_allowance(self, what: str) -> None:
-        """E2BIG where nothing is left of it."""
-        if self.allowance.left(1) <= 0:
+    def check_allowance(self, what: str, cost: int = 1) -> None:
+        """E2BIG where less is left of it."""
+        if self.allowance.left(cost) < cost:
             why = f"BPF: {what} no more before the guest has executed more: {PER_INSTRUCTION} for each instruction"
             self.kernel.name_once(why)
             raise LinuxError(E2BIG, why)
+
+    def charge_work(self, what: str, size: int, cost: int) -> Callable[[], None]:
+        """For what takes so many bytes, until what is returned is called, and so much time. E2BIG, ENOMEM."""
+        self.check_allowance(what, cost)
+        self.allowance.spend(cost)
+        return self.memory.charge(size)
 
     def _say_ended(self, program: Program, budget: int = 0) -> None:
         name = program.loaded.name.decode("utf-8", "replace") or "without a name"

@@ -44,6 +44,8 @@ _COMMANDS: Mapping[int, Callable[[Bpf, Request], int | Sleeping[int]]] = {
     Cmd.BTF_LOAD: object_commands.btf_load,
     Cmd.RAW_TRACEPOINT_OPEN: link_commands.raw_tracepoint_open,
     Cmd.LINK_CREATE: link_commands.link_create,
+    Cmd.LINK_UPDATE: link_commands.link_update,
+    Cmd.ITER_CREATE: link_commands.iter_create,
     Cmd.LINK_DETACH: link_commands.link_detach,
     Cmd.TASK_FD_QUERY: link_commands.task_fd_query,
 }

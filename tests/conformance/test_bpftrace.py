@@ -15,12 +15,15 @@ from end_to_end.command import ENVIRONMENT, PERFEMU
 WORK = """
 #include <fcntl.h>
 #include <unistd.h>
+__attribute__((noinline)) void busier(void) { __asm__ volatile(""); }
 __attribute__((noinline)) void busy(long turns) { for (volatile long turn = 0; turn < turns; turn++) continue; }
 int main(void) {
     for (int turn = 0; turn < 3; turn++) {
         close(open("/etc/debian_version", O_RDONLY));
         busy(1000000);
     }
+    busier();
+    getppid();
 }
 """
 SCRIPT = """
@@ -39,6 +42,12 @@ tracepoint:syscalls:sys_enter_openat /pid == cpid/ { printf("enters %s %d\\n", s
 tracepoint:sched:sched_process_exit /args->pid == cpid/ { printf("exits %s\\n", args->comm); }
 kfunc:do_sys_openat2 /pid == cpid/ { printf("from %d, flags %o\\n", (int32)args->dfd, args->how->flags); }
 kretfunc:do_sys_openat2 /pid == cpid/ { @returns[curtask->comm] = count(); }
+"""
+WILD = """
+uprobe:/w/work:bus* { @entered[probe] = count(); }
+uretprobe:/w/work:bus* { @left = count(); }
+kprobe:__x64_sys_get*pid /pid == cpid/ { @calls[probe] = count(); }
+kretprobe:__x64_sys_get*pid /pid == cpid/ { @results = count(); }
 """
 RELEASES = pytest.mark.parametrize("release", ["", TRIXIE], ids=["0.17", "0.23"])
 
@@ -83,3 +92,17 @@ def test_arguments_have_the_types_of_the_kernel(release: str, tmp_path: Path) ->
     assert lines.count("from -100, flags 100000") == 3
     assert lines.count("exits work") == 1
     assert "@returns[work]: 3" in lines
+
+
+@RELEASES
+def test_probes_by_wildcards(release: str, tmp_path: Path) -> None:
+    """Links to many probes at once, in 0.23. WORK calls busy() three times, busier() and getppid() once."""
+    lines = bpftrace(require.debian_tree("amd64", "bpftrace", release=release), tmp_path, WILD)
+    expected = {
+        "@entered[uprobe:/w/work:busy]: 3",
+        "@entered[uprobe:/w/work:busier]: 1",
+        "@left: 4",
+        "@calls[kprobe:__x64_sys_getppid]: 1",
+        "@results: 1",
+    }
+    assert expected <= set(lines)

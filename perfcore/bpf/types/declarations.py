@@ -29,6 +29,7 @@ _TYPEDEFS: dict[str, str | Function] = {  # of 6.12
     "__kernel_pid_t": "int",
     "__kernel_rwf_t": "int",
     "__kernel_size_t": "__kernel_ulong_t",
+    "__kernel_ssize_t": "__kernel_long_t",
     "__kernel_timer_t": "int",
     "__kernel_uid32_t": "unsigned int",
     "__kernel_ulong_t": "unsigned long",
@@ -59,6 +60,7 @@ _TYPEDEFS: dict[str, str | Function] = {  # of 6.12
     "siginfo_t": "struct siginfo",
     "sigset_t": "struct sigset",
     "size_t": "__kernel_size_t",
+    "ssize_t": "__kernel_ssize_t",
     "stack_t": "struct sigaltstack",
     "timer_t": "__kernel_timer_t",
     "u16": "__u16",
@@ -143,6 +145,8 @@ SYSTEM_CALL = Function("long", (("const struct pt_regs *", "regs"),))
 FUNCTIONS: Mapping[str, Function] = {
     "do_exit": Function("void", (("long", "code"),)),
     "do_sys_openat2": Function("long", (("int", "dfd"), ("const char *", "filename"), ("struct open_how *", "how"))),
+    "ksys_read": Function("ssize_t", (("unsigned int", "fd"), ("char *", "buf"), ("size_t", "count"))),
+    "ksys_write": Function("ssize_t", (("unsigned int", "fd"), ("const char *", "buf"), ("size_t", "count"))),
     "finish_task_switch": Function("struct rq *", ((POINTER_TO_TASK, "prev"),)),
     "handle_mm_fault": Function(
         "vm_fault_t",

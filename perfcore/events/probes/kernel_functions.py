@@ -31,6 +31,8 @@ _OTHERS = (
     KernelFunction("do_sys_openat2", ("dfd", "filename", "how"), returns=True),
     KernelFunction("finish_task_switch"),
     KernelFunction("handle_mm_fault", ("", "address")),
+    KernelFunction("ksys_read", ("fd", "buf", "count"), returns=True),
+    KernelFunction("ksys_write", ("fd", "buf", "count"), returns=True),
     KernelFunction("sched_fork", ("clone_flags",)),
     KernelFunction("try_to_wake_up"),
     KernelFunction("wake_up_new_task"),

@@ -116,6 +116,20 @@ def _of_call(function: KernelFunction, returns: bool) -> _Source:
     return _Source(_sys_exit, left) if returns else _Source(_sys_enter, entered)
 
 
+def _of_transfer(architecture: Architecture, name: str, returns: bool) -> _Source:
+    """ksys_read(), ksys_write(), with the arguments of the system call."""
+    number = next(row.number(architecture.isa) for row in load() if row.name == name)
+
+    def entered(task: Task, made: int, arguments: tuple[int, ...]) -> tuple[Cpu, Task, KernelMoment] | None:
+        fd, buf, count = arguments[:3]
+        return (task.cpu, task, KernelMoment(task, (fd & 0xFFFF_FFFF, buf, count))) if made == number else None
+
+    def left(task: Task, made: int, result: int) -> tuple[Cpu, Task, KernelMoment] | None:
+        return (task.cpu, task, KernelMoment(task, returned=result)) if made == number else None
+
+    return _Source(_sys_exit, left) if returns else _Source(_sys_enter, entered)
+
+
 def _of_open(architecture: Architecture, returns: bool) -> _Source:
     """do_sys_openat2(), which open, creat, openat and openat2 call."""
     calls = {row.number(architecture.isa): row.name for row in load() if row.name in _OPENED}
@@ -204,6 +218,8 @@ class Kprobes:
             return _of_call(function, returns)
         if function.name == "do_sys_openat2":
             return _of_open(self._kernel.architecture, returns)
+        if function.name in ("ksys_read", "ksys_write"):
+            return _of_transfer(self._kernel.architecture, function.name.removeprefix("ksys_"), returns)
         return {
             "do_exit": _Source(lambda points: points.task_exit, self._exits),
             "finish_task_switch": _Source(lambda points: points.sched_switch, _on_switch),

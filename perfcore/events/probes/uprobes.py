@@ -121,7 +121,7 @@ class Uprobes:
         uprobe = self._uprobes.setdefault(place.inode, {}).setdefault(place.offset, _Uprobe(place))
         if any(other.semaphore != consumer.semaphore for other in uprobe.consumers):
             raise LinuxError(EINVAL, f"offset {place.offset:#x}: others have another semaphore there")
-        uprobe.consumers.append(consumer)
+        uprobe.consumers.insert(0, consumer)  # who comes later hears sooner (consumer_add)
         self.apply(place)
 
     def unregister(self, place: Place, consumer: Consumer) -> None:

@@ -29,7 +29,7 @@ class _OnCpu(Protocol):
 
     def event_sched_out(self, event: PerfEvent) -> None: ...
 
-    def task_out(self) -> None: ...
+    def task_out(self, *, followed: bool = False) -> None: ...
 
 
 class PerfEventContext:
@@ -47,6 +47,7 @@ class PerfEventContext:
         self.events: dict[PerfEvent, None] = {}  # all, in order of opening
         self.mapped_events: dict[PerfEvent, None] = {}  # those whose page a guest has mapped
         self.running_on: _OnCpu | None = None
+        self.is_saved = False  # `settle` has something to do
 
     def changed(self) -> None:
         """It is no longer like any other one."""
@@ -71,6 +72,13 @@ class PerfEventContext:
             event.is_sampling or event.attr.pinned or event.attr.inherit_stat or event.user_page is not None
             for event in self.events
         )
+
+    def settle(self) -> None:
+        """Its events are about to be looked at: those that have lost their counters with its CPU hear of it."""
+        if self.is_saved:
+            self.is_saved = False
+            for pmu in self.pmus.values():
+                pmu.settle(self._time.now())
 
     def time(self) -> int:
         return self._time.now()
@@ -101,6 +109,7 @@ class PerfEventContext:
         """Take in a new event and, if it is enabled, put it on its PMU (perf_install_in_context)."""
         event.context = self
         self.changed()
+        self.settle()
         event.joined(self._time_of(event))
         self.events[event] = None
         if event.is_leader:
@@ -137,6 +146,7 @@ class PerfEventContext:
 
     def mapped(self, event: PerfEvent) -> None:
         self.changed()
+        self.settle()
         self.mapped_events[event] = None
         self._tell_mapped(event)
 
@@ -149,10 +159,12 @@ class PerfEventContext:
             event.driver.sched_task(self.running_on.cpu, self.mapped_events)
 
     def enabled(self, event: PerfEvent) -> None:
+        self.settle()
         if self.running_on is not None:
             self.running_on.bring_in(event)
 
     def take_off(self, event: PerfEvent) -> None:
+        self.settle()
         if self.running_on is None:
             return
         if event.is_leader:
@@ -168,6 +180,7 @@ class PerfEventContext:
         if event not in self.events:
             return  # removed before: remove_on_exec
         self.changed()
+        self.settle()
         self.unmapped(event)
         if self.running_on is not None:
             self.running_on.event_sched_out(event)

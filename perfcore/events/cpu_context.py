@@ -7,7 +7,7 @@ PMU's timer (pmu_context). Software events need no counter and always go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from emulator.cpu import Cpu
 from emulator.linux.cgroup.cgroups import Cgroup
@@ -34,6 +34,7 @@ class CpuContext:
         self.own.start_time(self)
         self.of_task: PerfEventContext | None = None
         self._pmus: dict[Driver, CpuPmuContext] = {}
+        self._standing: dict[Driver, None] = {}  # whose counters stand until the next task is here
 
     def _pmu(self, driver: Driver) -> CpuPmuContext:
         found = self._pmus.get(driver)
@@ -215,45 +216,87 @@ class CpuContext:
 
     # the task
 
-    def _stop(self, *pmus: Iterable[Driver | None]) -> dict[Driver, None]:
-        """perf_ctx_disable(): whose counters stand until `pmu_enable`."""
-        drivers = {driver: None for some in pmus for driver in some if driver is not None}
-        for driver in drivers:
-            driver.pmu_disable(self.cpu)
-        return drivers
+    def _stop(self, pmus: Iterable[Driver | None]) -> None:
+        """perf_ctx_disable(): counters stand until `go_on`."""
+        standing = self._standing
+        for driver in pmus:
+            if driver is not None and driver not in standing:
+                standing[driver] = None
+                driver.pmu_disable(self.cpu)
 
     def task_in(self, context: PerfEventContext) -> None:
         """The CPU's own flexible groups make way for the task's pinned ones (perf_event_context_sched_in)."""
-        pmus = context.pmus.values()
-        making_way = tuple(self.own.pmus.values()) if any(pmu.pinned for pmu in pmus) else ()
-        drivers = self._stop(context.pmus, self.own.pmus if making_way else ())
+        pmus: Collection[PmuContext] = context.pmus.values()
+        making_way: Collection[PmuContext] = ()
+        self._stop(context.pmus)
+        if self.own.pmus and any(pmu.pinned for pmu in pmus):
+            self._stop(self.own.pmus)
+            making_way = self.own.pmus.values()
         for pmu in making_way:
             self._flexible_out(pmu)
+        coming = self._restore(context) if context.is_saved and not making_way else pmus
+        context.settle()
         self.of_task = context
         context.start_time(self)
-        for pmu in pmus:
+        for pmu in coming:
             self._pinned_in(pmu)
         for pmu in making_way:
             self._flexible_in(pmu)
-        for pmu in pmus:
+        for pmu in coming:
             self._flexible_in(pmu)
-        for driver in drivers:
-            driver.pmu_enable(self.cpu)
-        self._show_mapped(context, context.mapped_events)
+        self.go_on()
+        if context.mapped_events:
+            self._show_mapped(context, context.mapped_events)
 
-    def task_out(self) -> None:
+    def task_out(self, *, followed: bool = False) -> None:
+        """`followed`: another task comes before anything is executed, by `task_in` or, if nothing counts for it, by
+        `go_on`. Counters stand until then: those that go from one task's event to the like of it need not be told."""
         context = self.of_task
         if context is None:
             return
-        drivers = self._stop(context.pmus)
+        self._stop(context.pmus)
         for pmu in context.pmus.values():
-            self._pinned_out(pmu)
-            self._flexible_out(pmu)
-        for driver in drivers:
-            driver.pmu_enable(self.cpu)
+            if self._save(pmu, context):
+                context.is_saved = True
+            else:
+                self._pinned_out(pmu)
+                self._flexible_out(pmu)
+        if not followed:
+            self.go_on()
         context.stop_time()
         self.of_task = None
-        self._show_mapped(context, {})
+        if context.mapped_events:
+            self._show_mapped(context, {})
+
+    def go_on(self) -> None:
+        """Counters stand no longer."""
+        for driver in self._standing:
+            driver.pmu_enable(self.cpu)
+        self._standing.clear()
+
+    def _save(self, pmu: PmuContext, context: PerfEventContext) -> bool:
+        """All that are on may go on together when their context comes back, if nobody looks at them before."""
+        last, pmu.restored = pmu.restored, None
+        driver = pmu.driver
+        if driver is None or pmu.rotate_necessary or context.mapped_events or self._pmu(driver).exclusive:
+            return False
+        pmu.saved = driver.save(self.cpu, pmu.active_events, last)
+        return pmu.saved is not None
+
+    def _restore(self, context: PerfEventContext) -> list[PmuContext]:
+        """Put on what has been saved, where that can be. The others."""
+        context.is_saved = False
+        others = []
+        for pmu in context.pmus.values():
+            saved, driver = pmu.saved, pmu.driver
+            if saved is None or driver is None:
+                others.append(pmu)
+            elif self._pmu(driver).exclusive or not driver.restore(self.cpu, saved):
+                others.append(pmu)
+                context.is_saved = True
+            else:
+                pmu.saved, pmu.restored = None, saved
+        return others
 
     def cgroup_switch(self, cgroup: Cgroup) -> None:
         """perf_cgroup_switch(): a task of another group has the CPU. Of PMUs that count groups all goes on anew."""

@@ -147,6 +147,7 @@ class PerfEvent:
 
     def count(self) -> int:
         """The event's value now, with all inherited ones."""
+        self.context.settle()
         if self.state == EventState.ACTIVE:
             self.driver.read(self)
         total = self.counted + self.child_count
@@ -167,6 +168,7 @@ class PerfEvent:
 
     def own_values(self) -> ReadValues:
         """Of this event alone, without those that were inherited from it. Also when its task has ended."""
+        self.context.settle()
         if self.state == EventState.ACTIVE:
             self.driver.read(self)
         self.update_times()
@@ -227,6 +229,7 @@ class PerfEvent:
         self.update_page()
 
     def _reset(self) -> None:
+        self.context.settle()
         if self.state == EventState.ACTIVE:
             self.driver.read(self)
         self.counted = 0
@@ -244,6 +247,7 @@ class PerfEvent:
         check_new_period(self.attr, self.settings, value)
 
         def change(event: PerfEvent) -> None:
+            event.context.settle()
             event.attr.sample_period = value
             if not event.attr.freq:
                 event.hw.sample_period = value

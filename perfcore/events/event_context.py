@@ -18,6 +18,9 @@ class EventContext(Protocol[Event]):
     def time(self) -> int:
         """ns in which the context was on a CPU."""
 
+    def settle(self) -> None:
+        """The context's events are about to be looked at."""
+
     def enabled(self, event: Event) -> None:
         """`event` has become INACTIVE: put it on its PMU if it can go."""
 

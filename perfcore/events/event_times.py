@@ -35,6 +35,13 @@ class EventTimes:
         elif state is _INACTIVE:
             self.enabled_ns += delta
 
+    def ran_until(self, now: int) -> None:
+        """ACTIVE until the context's time was `now`."""
+        delta = now - self._stamp
+        self._stamp = now
+        self.enabled_ns += delta
+        self.running_ns += delta
+
     def running_since_boot(self) -> int | None:
         """CLOCK_MONOTONIC of the CPU on which the context is; None if it is on none."""
         return self._time.running_since_boot()

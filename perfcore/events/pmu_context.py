@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from emulator.cpu import Cpu
 from perfcore.events.event import PerfEvent
+from perfcore.events.event_state import EventState
 from perfcore.events.kernel import Linux
-from perfcore.events.pmu_driver import PmuDriver
+from perfcore.events.pmu_driver import PmuDriver, Saved
 
 Driver = PmuDriver[PerfEvent]
 Groups = dict[PerfEvent, None]
@@ -31,12 +32,42 @@ class PmuContext:
     flexible_active: Groups = field(default_factory=dict)
     cgroup_groups: int = 0  # those of control groups
     rotate_necessary: bool = False  # a flexible one did not fit
+    saved: Saved | None = None  # while the context is on no CPU: of those that are still active for all they know
+    restored: Saved | None = None  # ... of those that went on again when it came
 
     def like(self, leader: PerfEvent) -> Groups:
         return self.pinned if leader.attr.pinned else self.flexible
 
     def active_like(self, leader: PerfEvent) -> Groups:
         return self.pinned_active if leader.attr.pinned else self.flexible_active
+
+    def active_events(self) -> list[PerfEvent] | None:
+        """Of all groups that are on; None: events of other PMUs are among them."""
+        events = []
+        for leader in (*self.pinned_active, *self.flexible_active):
+            if not leader.siblings.members:
+                events.append(leader)
+                continue
+            for event in leader.group():
+                if event.driver is not self.driver:
+                    return None
+                if event.state is EventState.ACTIVE:
+                    events.append(event)
+        return events
+
+    def settle(self, now: int) -> None:
+        """Those that have been saved hear of it: they are off, since the context's time has been `now`."""
+        saved, events = self.saved, self.active_events()
+        if saved is None or events is None:
+            return
+        saved.settle()
+        self.saved = None
+        for event in events:
+            event.times.ran_until(now)
+            event.state = EventState.INACTIVE
+            event.on_cpu = None
+        self.pinned_active.clear()
+        self.flexible_active.clear()
 
     def add(self, leader: PerfEvent) -> None:
         """Behind all others (perf_event_groups_insert)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
 from emulator.cpu import Cpu
@@ -38,6 +38,13 @@ class AuxUnit(Protocol[Event]):
         """Whether an event of another PMU can write into its trace (attr.aux_output)."""
 
 
+class Saved(Protocol):
+    """What a driver keeps of the events of a task that is on no CPU."""
+
+    def settle(self) -> None:
+        """They are as after `del_`."""
+
+
 class PmuDriver(Protocol[Event]):
     """A driver keeps its part of an event in `event.hw`; it programs hardware by registers only."""
 
@@ -68,6 +75,16 @@ class PmuDriver(Protocol[Event]):
 
     def del_(self, event: Event) -> None:
         """Stop `event`, update its count and take its counter away."""
+
+    def save(self, cpu: Cpu, events: Callable[[], Sequence[Event] | None], last: Saved | None) -> Saved | None:
+        """All `events` of a task, which leaves `cpu`, lose their counters, and shall not hear of it before they must:
+        `restore` gives them back, `Saved.settle` tells. None, and nothing is done: each has to be told at once.
+
+        `last`: what was restored when the task came, from which it can be seen whether anything has changed since.
+        """
+
+    def restore(self, cpu: Cpu, saved: Saved) -> bool:
+        """The task comes back. False, and nothing is done, if others have its counters."""
 
     def start(self, event: Event, reload: bool = False) -> None:
         """Count. With `reload`, from the period that is left (PERF_EF_RELOAD)."""

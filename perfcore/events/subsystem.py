@@ -303,6 +303,8 @@ class PerfEvents:
         context = self._contexts.get(task)
         if context is not None and context.running_on is None and self._counts(task):
             self._cpus[cpu.number].task_in(context)
+        else:
+            self._cpus[cpu.number].go_on()
         if self._hears_moves:
             self._cpus[cpu.number].cgroup_switch(task.cgroup)
         if self._tells_switches:
@@ -324,7 +326,7 @@ class PerfEvents:
             return
         if following is not None and self._change_places(context, task, following):
             return
-        context.running_on.task_out()
+        context.running_on.task_out(followed=following is not None)
 
     def _change_places(self, context: PerfEventContext, task: Task, following: Task) -> bool:
         """perf_event_context_sched_out: equal contexts change their tasks, and no counter is touched."""
@@ -399,6 +401,7 @@ class PerfEvents:
         running_on = context.running_on
         if running_on is not None:
             running_on.task_out()
+        context.settle()
         for event in list(context.events):
             self._event_exit(event, task)
 

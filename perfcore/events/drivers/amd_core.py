@@ -84,6 +84,9 @@ class AmdCore(X86Driver):
         """Mask of those that PerfCntrGlobalCtl lets count."""
         return counters.running
 
+    def has_overflowed(self, counters: CpuCounters) -> bool:
+        return bool(counters.pmu.read(PerfCntrGlobalStatus) & self._all_counters)
+
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """amd_pmu_v2_handle_irq."""
         read_status = counters.pmu.reader(PerfCntrGlobalStatus)

@@ -186,6 +186,9 @@ class ArmPmuV3(HardwareDriver):
         pmu.write(PMINTENCLR_EL1, bits)
         pmu.write(PMOVSCLR_EL0, bits)
 
+    def has_overflowed(self, counters: CpuCounters) -> bool:
+        return bool(counters.pmu.read(PMOVSCLR_EL0))
+
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """armv8pmu_handle_irq."""
         read_status, clear = counters.pmu.reader(PMOVSCLR_EL0), counters.pmu.writer(PMOVSCLR_EL0)

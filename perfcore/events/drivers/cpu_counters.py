@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from emulator.cpu import Cpu
+from perfcore.events.drivers.saved_counters import SavedCounters
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState
 from pmu.device import Pmu
@@ -16,7 +17,20 @@ CounterAccess = tuple[Callable[[], int], Callable[[int], None]]
 class CpuCounters:
     """The counters of one CPU's PMU, and who has them (struct pmu_hw_events, struct cpu_hw_events)."""
 
-    __slots__ = ("cpu", "events", "pending", "pmu", "running", "selected", "stands", "starting", "stopping", "taken")
+    __slots__ = (
+        "changes",
+        "cpu",
+        "events",
+        "left",
+        "pending",
+        "pmu",
+        "running",
+        "selected",
+        "stands",
+        "starting",
+        "stopping",
+        "taken",
+    )
 
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
@@ -29,6 +43,8 @@ class CpuCounters:
         self.stands = False  # between pmu_disable and pmu_enable
         self.stopping: dict[int, PerfEvent] = {}  # by counter: whose are to be disabled by pmu_enable
         self.starting: dict[int, PerfEvent] = {}  # ... to be enabled, after that
+        self.left: SavedCounters | None = None  # whose task has gone meanwhile; they are to be disabled, too
+        self.changes = 0  # how often any one has come, gone, started or stopped by itself
 
     def take(self, event: PerfEvent, index: int, access: Callable[[Pmu, int, HardwareState], CounterAccess]) -> None:
         """Counter `index` is the event's from now on. `access` is asked if that has not been its last one."""
@@ -36,6 +52,7 @@ class CpuCounters:
         hw.idx = index
         self.events[index] = event
         self.taken |= 1 << index
+        self.changes += 1
         if hw.accessed != index or hw.pmu is not self.pmu:
             hw.accessed, hw.pmu = index, self.pmu
             hw.read_counter, hw.write_counter = access(self.pmu, index, hw)
@@ -44,10 +61,35 @@ class CpuCounters:
         """It is nobody's."""
         del self.events[index]
         self.taken &= ~(1 << index)
+        self.changes += 1
+
+    def save(self, saved: SavedCounters) -> None:
+        """A task goes, while they stand."""
+        saved.values = [read() for read in saved.readers]
+        for index in saved.holders:
+            del self.events[index]
+        self.taken &= ~saved.mask
+        saved.others = self.taken
+        self.left = saved
+
+    def restore(self, saved: SavedCounters) -> None:
+        """It comes back, to counters that are free, while they stand."""
+        for write, value in zip(saved.writers, saved.values, strict=True):
+            write(value)
+        self.events.update(saved.holders)
+        self.taken |= saved.mask
+        if self.left is not None and self.left.selected == saved.selected:
+            self.left = None  # they count on, the same for others
+        else:
+            self.starting.update(saved.holders)
+        saved.changes = self.changes
 
     def go_on(self) -> tuple[dict[int, PerfEvent], dict[int, PerfEvent]]:
         """They stand no longer. Whose are to be disabled, and whose enabled then?"""
         self.stands = False
+        if self.left is not None:
+            self.stopping.update(self.left.holders)
+            self.left = None
         changes = self.stopping, self.starting
         self.stopping, self.starting = {}, {}
         return changes

@@ -16,10 +16,11 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.saved_counters import SavedCounters, count_until
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 from perfcore.events.hardware_state import HardwareState
-from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.pmu_driver import AuxUnit, Saved
 from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
 from pmu.event import Event
@@ -93,6 +94,10 @@ class HardwareDriver(ABC):
     @abstractmethod
     def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         """They stand from now on. An event may have another counter by now."""
+
+    @abstractmethod
+    def has_overflowed(self, counters: CpuCounters) -> bool:
+        """Whether an overflow of any has not been handled yet."""
 
     @abstractmethod
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
@@ -306,6 +311,32 @@ class HardwareDriver(ABC):
         hw.idx = -1
         hw.user_index = 0
 
+    def save(
+        self, cpu: Cpu, events: Callable[[], Sequence[PerfEvent] | None], last: Saved | None
+    ) -> SavedCounters | None:
+        counters = self._cpus[cpu.number]
+        assert counters.stands, "counters are saved while they stand"
+        if self.user_events or self.has_overflowed(counters):
+            return None
+        if isinstance(last, SavedCounters) and last.changes == counters.changes:
+            saved = last
+        else:
+            found = events()
+            if not found or any(event.hw.stopped or event.rate.wants_tick for event in found):
+                return None
+            saved = SavedCounters.of(found, cpu)
+        counters.save(saved)
+        return saved
+
+    def restore(self, cpu: Cpu, saved: Saved) -> bool:
+        assert isinstance(saved, SavedCounters), f"{saved} comes from elsewhere"
+        counters = self._cpus[cpu.number]
+        assert counters.stands, "counters are restored while they stand"
+        if saved.cpu is not cpu or counters.taken != saved.others or self.user_events:
+            return False
+        counters.restore(saved)
+        return True
+
     def start(self, event: PerfEvent, reload: bool = False) -> None:
         """The period is programmed anew in any case: what the counter held may be gone."""
         assert event.on_cpu is not None, f"{event} is not on a CPU"
@@ -313,6 +344,7 @@ class HardwareDriver(ABC):
         hw = event.hw
         hw.stopped = False
         counters = self._cpus[event.on_cpu.number]
+        counters.changes += 1
         if counters.stands:
             counters.starting[hw.idx] = event
         else:
@@ -324,6 +356,7 @@ class HardwareDriver(ABC):
             return
         assert event.on_cpu is not None, f"{event} is not on a CPU"
         counters = self._cpus[event.on_cpu.number]
+        counters.changes += 1
         if not counters.stands:
             self.disable_counters(counters, {hw.idx: event})
         elif counters.starting.pop(hw.idx, None) is None:
@@ -334,13 +367,8 @@ class HardwareDriver(ABC):
     def read(self, event: PerfEvent) -> None:
         """armpmu_event_update, x86_perf_event_update."""
         hw = event.hw
-        if hw.stopped:
-            return
-        new = hw.read_counter() & hw.counter_mask
-        delta = new - hw.prev_count & hw.counter_mask
-        hw.prev_count = new
-        event.counted += delta
-        hw.period_left -= delta
+        if not hw.stopped:
+            count_until(event, hw.read_counter())
 
     def set_period(self, event: PerfEvent) -> bool:
         """Program the counter for what is left of the period, or for the next. True: a period is over.

@@ -181,6 +181,9 @@ class IntelCore(X86Driver):
         control = pmu.read(IA32_FIXED_CTR_CTRL) & ~(_FIXED_BITS << shift)
         pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
 
+    def has_overflowed(self, counters: CpuCounters) -> bool:
+        return bool(counters.pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters)
+
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """intel_pmu_handle_irq. None can overflow again meanwhile, so one round is enough."""
         pmu = counters.pmu

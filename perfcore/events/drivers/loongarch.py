@@ -76,6 +76,9 @@ class LoongArchMonitors(HardwareDriver):
         for index, event in events.items():
             counters.pmu.write(PERFCTRLn, event.hw.config & ~_COUNTING, index)
 
+    def has_overflowed(self, counters: CpuCounters) -> bool:
+        return any(counters.pmu.read(PERFCNTRn, index) & OVERFLOW for index in counters.events)
+
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """pmu_handle_irq: each monitor that is in use is looked at."""
         pmu = counters.pmu

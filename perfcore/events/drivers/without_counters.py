@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.events.event import PerfEvent
-from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.pmu_driver import AuxUnit, Saved
 from perfcore.events.programs import ProgramArray
 from pmu.event_source import EventSource
 
@@ -30,6 +30,12 @@ class WithoutCounters:
 
     def pmu_enable(self, cpu: Cpu) -> None:
         """All of them have."""
+
+    def save(self, cpu: Cpu, events: Callable[[], Sequence[PerfEvent] | None], last: Saved | None) -> Saved | None:
+        return None
+
+    def restore(self, cpu: Cpu, saved: Saved) -> bool:
+        return False
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
         raise LinuxError(EINVAL, f"events of {event.driver.name} have no filters")

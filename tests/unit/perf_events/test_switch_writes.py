@@ -1,4 +1,7 @@
-"""What a switch writes to the PMU's registers: as PMUs let it, once for several counters, and no more than changes."""
+"""What a switch writes to the PMU's registers: as PMUs let it, once for several counters, and no more than changes.
+
+Counters themselves are left out: both tasks have had theirs, which are written past `write`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def written_by_a_switch(isa: str, events: int, other: bool) -> Counter[str]:
     machine.switch_to(second)
     machine.pmu.write = write
     machine.run(10)
-    assert [event.hw.idx >= 0 for event in opened] == [False] * events + [True] * events
+    assert set(machine.drivers[0].events_on(0).values()) == set(opened[events:])
     return written
 
 
@@ -49,16 +52,17 @@ def written_by_a_switch(isa: str, events: int, other: bool) -> Counter[str]:
 def test_aarch64_masks_are_written_once(events):
     """Off: disabled, no interrupt, no overflow left; on: with interrupt, enabled. PMEVTYPER only where it changes."""
     masks = ("PMCNTENCLR_EL0", "PMINTENCLR_EL1", "PMOVSCLR_EL0", "PMINTENSET_EL1", "PMCNTENSET_EL0")
-    assert written_by_a_switch("aarch64", events, other=False) == dict.fromkeys(masks, 1)
     expected = {**dict.fromkeys(masks, 1), "PMEVTYPERn_EL0": events}
     assert written_by_a_switch("aarch64", events, other=True) == expected
 
 
 @pytest.mark.parametrize("events", [1, 4])
 def test_x86_64_global_control_is_written_once(events):
-    """Each counter's select register: without EN as its event goes, with it as the next one comes. And the counters
-    themselves, which are written by their own registers, once each."""
-    expected = {"IA32_PERFEVTSELx": 2 * events, "IA32_PERF_GLOBAL_CTRL": 1}
-    written = written_by_a_switch("x86_64", events, other=False)
-    assert {name: times for name, times in written.items() if name in expected} == expected
-    assert set(written) <= {*expected, "IA32_A_PMCx"}
+    """Each counter's select register: without EN as its event goes, with it as the next one comes."""
+    written = written_by_a_switch("x86_64", events, other=True)
+    assert written == {"IA32_PERFEVTSELx": 2 * events, "IA32_PERF_GLOBAL_CTRL": 1}
+
+
+@pytest.mark.parametrize("isa", ["aarch64", "x86_64"])
+def test_counters_that_count_on_the_same_are_not_controlled(isa):
+    assert written_by_a_switch(isa, 4, other=False) == {}

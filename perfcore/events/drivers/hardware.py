@@ -16,6 +16,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.generic_codes import generic_code
 from perfcore.events.drivers.saved_counters import SavedCounters, count_until
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
@@ -23,12 +24,7 @@ from perfcore.events.hardware_state import HardwareState
 from perfcore.events.pmu_driver import AuxUnit, Saved
 from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
-from pmu.event import Event
-from pmu.generic_events import HardwareId, cache_event
 from pmu.register import Register
-
-_PMU_TYPE_SHIFT = 32  # PERF_PMU_TYPE_SHIFT: above it, config of HARDWARE and HW_CACHE events may name a PMU
-_OTHER_TYPES = (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)  # of PMUs that are not the CPU's
 
 
 class HardwareDriver(ABC):
@@ -145,12 +141,8 @@ class HardwareDriver(ABC):
 
     def _code(self, attr: PerfEventAttr) -> int:
         """The code that the PMU selects by."""
-        if attr.type == PerfType.HARDWARE:
-            code = self._event_code(self._generic_event(self._own_config(attr.config)))
-        elif attr.type == PerfType.HW_CACHE:
-            code = self._event_code(self._generic_cache_event(self._own_config(attr.config)))
-        else:
-            code = self.raw_code(attr.config)
+        generic = attr.type in (PerfType.HARDWARE, PerfType.HW_CACHE)
+        code = generic_code(self.model, self.name, attr) if generic else self.raw_code(attr.config)
         return code | self.further_code(attr)
 
     def further_code(self, attr: PerfEventAttr) -> int:
@@ -187,35 +179,6 @@ class HardwareDriver(ABC):
         """At which the PMU is to count for `event`; not in the kernel what nobody knows there."""
         levels = self._levels(event)
         return levels if self._known_in_kernel(code) else levels - {Level.KERNEL}
-
-    def _own_config(self, config: int) -> int:
-        """Without the PMU that it may name. One that nobody has is as none: perf_init_event then asks all drivers."""
-        pmu_type = config >> _PMU_TYPE_SHIFT
-        if pmu_type in _OTHER_TYPES:
-            raise LinuxError(ENOENT, f"{self.name}: config {config:#x} names PMU type {pmu_type}")
-        return config & (1 << _PMU_TYPE_SHIFT) - 1
-
-    def _event_code(self, event: Event) -> int:
-        return self.model.config_of(event)
-
-    def _generic_event(self, config: int) -> Event:
-        if config >= len(HardwareId):
-            raise LinuxError(EINVAL, f"PERF_TYPE_HARDWARE has no event {config}")
-        event = self.model.generic_event(HardwareId(config))
-        if event is None:
-            raise LinuxError(ENOENT, f"{self.name} has no event for PERF_COUNT_HW_{HardwareId(config).name}")
-        return event
-
-    def _generic_cache_event(self, config: int) -> Event:
-        try:
-            cache, op, result = cache_event(config)
-        except ValueError:
-            raise LinuxError(EINVAL, f"PERF_TYPE_HW_CACHE has no event {config:#x}") from None
-        event = self.model.generic_cache_event((cache, op, result))
-        if event is None:
-            generic = f"PERF_COUNT_HW_CACHE_{cache.name}_OP_{op.name}_RESULT_{result.name}"
-            raise LinuxError(ENOENT, f"{self.name} has no event for {generic}")
-        return event
 
     # counters
 

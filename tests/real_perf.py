@@ -42,7 +42,7 @@ class RealPerf:
         words = [*self._command, *map(str, arguments)]
         environment = {"HOME": str(self._home), "PATH": os.environ["PATH"], "PAGER": "cat", "LC_ALL": "C"}
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env=environment, check=False
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=environment, check=False
         )
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         self.errors += said

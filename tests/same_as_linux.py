@@ -14,7 +14,7 @@ from emulator.machine import MachineConfig
 
 HOST_ISA = platform.machine()
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}  # the library leaves restartable sequences to the program
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def native(source: Path, directory: Path) -> list[str]:

@@ -51,7 +51,7 @@ def test_a_script_does_what_it_does_on_the_host(name: str, isa: str, tmp_path: P
     shell = require.command("dash", package="dash")
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     host = subprocess.run(
-        [shell, "-c", SCRIPTS[name]], env=environment, cwd=tmp_path, capture_output=True, check=False, timeout=60
+        [shell, "-c", SCRIPTS[name]], env=environment, cwd=tmp_path, capture_output=True, check=False, timeout=300
     )
     for cpus in (1, 4):
         first = run(tree, isa, SCRIPTS[name], tmp_path, cpus)

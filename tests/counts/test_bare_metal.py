@@ -28,7 +28,7 @@ LEVELS = {"user": Level.USER, "kernel": Level.KERNEL}
 MODIFIERS = {"user": "u", "kernel": "k"}
 PERIODS = (1, 7, 97)
 CORES = {"virt": ("ideal", "cortex-a55", "neoverse-n1"), "pc": ("ideal", "skylake", "zen5")}
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def session_of(guest: BoardGuest, core: str, output: BytesIO) -> BoardSession:

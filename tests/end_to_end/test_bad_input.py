@@ -184,7 +184,7 @@ def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
 def shell(text: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
     """A command line of bash, for which `perfemu` is in the PATH and $GOOD is a program."""
     environment = {"PATH": f"{PERFEMU.parent}:{ENVIRONMENT['PATH']}", "GOOD": GOOD}
-    return subprocess.run(["bash", "-c", text], capture_output=True, cwd=cwd, env=environment, timeout=60, check=False)
+    return subprocess.run(["bash", "-c", text], capture_output=True, cwd=cwd, env=environment, timeout=300, check=False)
 
 
 def test_closed_and_full_streams(tmp_path: Path) -> None:

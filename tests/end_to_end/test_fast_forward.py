@@ -31,7 +31,7 @@ int main(void) {
 def perfemu(*argv: object, status: int = 0) -> str:
     """What it prints on stderr."""
     command = [PERFEMU, *map(str, argv)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=300, check=False)
     assert done.returncode == status, done.stderr
     return done.stderr
 

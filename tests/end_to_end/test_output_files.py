@@ -117,7 +117,7 @@ def test_a_fifo_has_each_line_at_once(tmp_path: Path) -> None:
     process = start(["trace", "-o", "out", busybox, "cat"], tmp_path)
     with open(tmp_path / "out", "rb") as fifo:
         assert b"execve" in fifo.readline()
-        process.communicate(b"", timeout=30)
+        process.communicate(b"", timeout=300)
         assert b"exited with 0" in fifo.read()
     assert process.returncode == 0
 

@@ -76,7 +76,7 @@ def native(argv: Sequence[str], directory: Path) -> str:
         capture_output=True,
         env=ENVIRONMENT,
         cwd=directory,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     if b"ptrace" in done.stderr:

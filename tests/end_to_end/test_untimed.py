@@ -22,7 +22,7 @@ CORES = {"x86_64": "zen5", "aarch64": "neoverse-n1"}
 def counts(path: Path, core: str, *options: str) -> dict[str, str]:
     events = "instructions,cycles,cache-misses,cycles:k"
     argv = [PERFEMU, "stat", "-x,", "-e", events, "--core", core, *options, path]
-    done = subprocess.run(argv, capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, env=ENVIRONMENT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines()}
 

@@ -37,7 +37,7 @@ class Profiler:
     def run(self, *arguments: str | Path) -> str:
         command = [*self._command, *map(str, arguments)]
         environment = {"HOME": str(self._home), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=300)
         return done.stdout
 
     def ask(self, *arguments: str) -> Any:

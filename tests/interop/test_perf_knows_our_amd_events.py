@@ -17,7 +17,7 @@ from pmu.model import PmuModel, model
 from real_perf import trixies_perf
 
 CPUIDS = {"zen4": "AuthenticAMD-25-11-1", "zen5": "AuthenticAMD-26-2-1"}  # family in decimal, model in hex
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def sysfs(found: PmuModel, folder: Path) -> Path:

@@ -22,7 +22,7 @@ CPUIDS = {  # family in decimal for AMD, else in hex; model and stepping in hex
     "zen4": "AuthenticAMD-25-11-1",
     "zen5": "AuthenticAMD-26-2-1",
 }
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def sysfs(sources: list[EventSource], folder: Path) -> Path:

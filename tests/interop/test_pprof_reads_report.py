@@ -21,7 +21,7 @@ _ROW = re.compile(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+%  (.+)$")  # flat 
 def pprof(file: Path, *arguments: str) -> list[str]:
     command = [require.command("go", package="golang-go"), "tool", "pprof", *arguments, str(file)]
     home = {"HOME": str(file.parent), "PATH": "/usr/bin:/bin", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=home, cwd=file.parent, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=home, cwd=file.parent, timeout=300)
     return done.stdout.splitlines()
 
 

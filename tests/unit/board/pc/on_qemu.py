@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from tests.unit.board.pc.images import COMMAND_LINE, IMAGES, built
 
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def run(name: str) -> tuple[str, int]:

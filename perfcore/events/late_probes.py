@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from emulator.linux.tracepoint import Tracepoint
 from perfcore.abi.tracepoints import TracepointEvent
 from perfcore.events.event import PerfEvent
+from perfcore.events.probes.error_log import ErrorLog
 
 
 class DefinedEvent(Protocol):
@@ -50,13 +51,15 @@ class Definitions(Protocol):
 class LateProbes:
     """Those of one subsystem, made when they are wanted."""
 
-    def __init__(self, make: Callable[[], Definitions]) -> None:
+    def __init__(self, make: Callable[[ErrorLog], Definitions], now_ns: Callable[[], int]) -> None:
+        """`now_ns`: of what is refused."""
+        self.errors = ErrorLog(now_ns)
         self._make = make
         self._made: Definitions | None = None
 
     def get(self) -> Definitions:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(self.errors)
         return self._made
 
     def find(self, id: int) -> DefinedEvent | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from emulator.linux.cgroup.cgroupfs import opened_group
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ESRCH, LinuxError
 from emulator.linux.fs.open_files import PathFile
+from emulator.linux.fs.virtual_files import Rows
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.entry import SyscallEntry
@@ -23,10 +24,11 @@ from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
 from perfcore.events.event_room import RAM_OF_EVENT_BYTES
 from perfcore.events.event_state import EventState
 from perfcore.events.late_probes import LateProbes
+from perfcore.events.probes.tracing_files import FILES
 from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, sysctl_files
-from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, Text, sysfs_files, trace_event_files
+from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, sysfs_files, trace_event_files
 from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
@@ -41,7 +43,7 @@ class FileTree(Protocol):
         store: Callable[[bytes], None] | None = None,
         clear: Callable[[], None] | None = None,
     ) -> None: ...
-    def register_late(self, path: str, rows: Callable[[], Iterable[tuple[str, Text]]]) -> None: ...
+    def register_late(self, path: str, rows: Rows) -> None: ...
     def unregister(self, path: str) -> None: ...
 
 
@@ -70,9 +72,9 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     prctl = next((row for row in ROWS if row.name == "prctl"), None)
     kernel.syscalls.install(_with_perf_events(prctl, perf_events))
     isa = kernel.architecture.isa
-    kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa))
     for driver in perf_events.pmus:
         if isinstance(driver, TracepointDriver) and driver.probes is not None:
+            kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa, driver.probes.errors))
             _register_probe_files(kernel.file_tree, driver.probes)
     for path, text in sysfs_files(perf_events.pmus):
         kernel.file_tree.register_text(path, text)
@@ -95,11 +97,13 @@ def _register_probe_files(tree: FileTree, probes: LateProbes) -> None:
         path = f"{directory}/{name}"
         tree.register_text(path, lambda: probes.get().text(name), *((store, clear) if written else ()))
 
-    for name in ("uprobe_events", "kprobe_events", "dynamic_events"):
+    for name in ("uprobe_events", "kprobe_events", "dynamic_events", "error_log"):
         register(TRACEFS, name, written=True)
     for name in ("uprobe_profile", "kprobe_profile", "README", "available_events", "available_filter_functions"):
         register(TRACEFS, name)
     register("/proc", "kallsyms")
+    for name, text, store in FILES:
+        tree.register_text(f"{TRACEFS}/{name}", text, store)
 
 
 NOTE = "tracepoints of tasks, signals and system calls, probes; no branch records; no PMU traces"

@@ -36,8 +36,19 @@ _NUMBER = re.compile(r"-?[0-9]\w*")
 _SIGNS = re.compile(r"\"[^\"]*\"|'[^']*'|[()\"']")
 _STRING = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 _SPACE = re.compile(r"\s*")
+_TOO_MANY = "Too many terms in predicate expression"
+_ILLEGAL = "Illegal operation for field type"
 _WORD_BITS = 64
 _MOST_NESTED = 100  # of parentheses; more than anybody writes, and fewer than exhaust our stack
+
+
+class FilterError(LinuxError):
+    """`told`: in the kernel's words (ERRORS of trace_events_filter.c); `at`: where in the text."""
+
+    def __init__(self, code: int, told: str, at: int, why: str) -> None:
+        super().__init__(code, why)
+        self.told = told
+        self.at = at
 
 
 def parse_filter(text: str, event: TracepointEvent) -> Filter:
@@ -57,20 +68,24 @@ class _Parser:
         self._check_closed()
         wanted = self._any()
         if self._at < len(self._text):
-            raise self._wrong("an operator && or || is expected", EPERM)
+            raise self._wrong(_TOO_MANY, self._at, "an operator && or || is expected", EPERM)
         return wanted
 
     def _check_closed(self) -> None:
         """calc_stack(): before all else, and its -1, -2 and -3 reach the caller."""
-        opened = 0
-        for sign in _SIGNS.findall(self._text):
-            opened += {"(": 1, ")": -1}.get(sign, 0)
-            if opened < 0:
-                raise self._wrong("a parenthesis has not been opened", EPERM)
-            if sign in ("'", '"'):
-                raise self._wrong("a string is not closed", ESRCH)
+        opened: list[int] = []
+        for found in _SIGNS.finditer(self._text):
+            sign, at = found.group(), found.start()
+            if sign == "(":
+                opened.append(at)
+            elif sign == ")" and not opened:
+                raise self._wrong("Too few '('", at, "a parenthesis has not been opened", EPERM)
+            elif sign == ")":
+                opened.pop()
+            elif len(sign) == 1:
+                raise self._wrong("Missing matching quote", at, "a string is not closed", ESRCH)
         if opened:
-            raise self._wrong("a parenthesis is not closed", ENOENT)
+            raise self._wrong("Too many '('", opened[-1], "a parenthesis is not closed", ENOENT)
 
     def _any(self) -> Filter:
         parts = [self._all()]
@@ -94,37 +109,47 @@ class _Parser:
     def _group(self) -> Filter:
         self._nested += 1
         if self._nested > _MOST_NESTED:
-            raise self._wrong("too many parentheses are open")
+            raise self._wrong("Too many '('", self._at, "too many parentheses are open")
         wanted = self._any()
         if not self._takes(")"):
-            raise self._wrong("an operator && or || is expected", EPERM)
+            raise self._wrong(_TOO_MANY, self._at, "an operator && or || is expected", EPERM)
         self._nested -= 1
         return wanted
 
     def _predicate(self) -> Filter:
+        begins = self._at
         name = self._take(_NAME)
         if name is None:
-            operator_instead = self._text.startswith(("&", "|"), self._at)
-            raise self._wrong("the name of a field is expected", EPERM if operator_instead else EINVAL)
+            raise self._no_field()
         field = self._fields.get(name)
         if field is None:
-            raise self._wrong(f"there is no field {name!r}")
+            raise self._wrong("Field not found", begins + len(name) + 1, f"there is no field {name!r}")
         sign = next((sign for sign in _OPERATORS if self._takes(sign)), None)
         if sign is None:
-            raise self._wrong(f"an operator is expected: one of {' '.join(_OPERATORS)}")
+            why = f"an operator is expected: one of {' '.join(_OPERATORS)}"
+            raise self._wrong("Invalid operator", self._at + 1, why)
+        behind = self._at + 1  # the first character of the value: where the kernel says that it is wrong
         string = self._take(_STRING)
         if string is not None:
-            return self._of_string(field, sign, string[1:-1])
+            return self._of_string(field, sign, string[1:-1], behind)
         number = self._take(_NUMBER)
         if number is None:
-            raise self._wrong("a number or a string in quotes is expected")
-        return self._of_number(field, sign, number)
+            told = "Invalid value (did you forget quotes)?"
+            raise self._wrong(told, behind, "a number or a string in quotes is expected")
+        return self._of_number(field, sign, number, behind)
 
-    def _of_string(self, field: FilterField, sign: str, string: str) -> Filter:
+    def _no_field(self) -> FilterError:
+        why = "the name of a field is expected"
+        if self._text.startswith(("&", "|"), self._at):
+            return self._wrong("Error", 0, why, EPERM)
+        is_end = self._at == len(self._text)
+        return self._wrong("Meaningless filter expression" if is_end else "Field not found", self._at, why)
+
+    def _of_string(self, field: FilterField, sign: str, string: str, at: int) -> Filter:
         if not field.is_string:
-            raise self._wrong(f"field {field.name} is a number")
+            raise self._wrong("Expecting numeric field", at, f"field {field.name} is a number")
         if sign not in _OF_STRINGS:
-            raise self._wrong(f"strings are not compared by {sign}")
+            raise self._wrong(_ILLEGAL, at, f"strings are not compared by {sign}")
         name = field.name
         if sign == "~":
             matches = re.compile(translate(string)).match
@@ -133,15 +158,15 @@ class _Parser:
             return lambda fields: fields[name] != string
         return lambda fields: fields[name] == string
 
-    def _of_number(self, field: FilterField, sign: str, text: str) -> Filter:
+    def _of_number(self, field: FilterField, sign: str, text: str, at: int) -> Filter:
         if field.is_string:
-            raise self._wrong(f"field {field.name} is a string")
+            raise self._wrong("Expecting string field", at, f"field {field.name} is a string")
         if sign == "~" or field.bits not in (8, 16, 32, _WORD_BITS):
-            raise self._wrong(f"field {field.name} is not compared by {sign}")
+            raise self._wrong(_ILLEGAL, at, f"field {field.name} is not compared by {sign}")
         number = signed(text) if text.startswith("-") else unsigned(text)
         limits = range(-(1 << _WORD_BITS - 1), 1 << _WORD_BITS - 1) if field.is_signed else range(1 << _WORD_BITS)
         if number is None or number not in limits:
-            raise self._wrong(f"{text} is no number of field {field.name}")
+            raise self._wrong("Illegal integer value", at, f"{text} is no number of field {field.name}")
         compare, name = _OPERATORS[sign], field.name
         value = field.wrapped(number)
         return lambda fields: compare(field.wrapped(_number(fields[name])), value)
@@ -170,8 +195,8 @@ class _Parser:
         assert found is not None, "any number of spaces"
         self._at = found.end()
 
-    def _wrong(self, why: str, code: int = EINVAL) -> LinuxError:
-        return LinuxError(code, f"filter {self._text!r}: {why}, at character {self._at + 1}")
+    def _wrong(self, told: str, at: int, why: str, code: int = EINVAL) -> FilterError:
+        return FilterError(code, told, at, f"filter {self._text!r}: {why}, at character {self._at + 1}")
 
 
 def _number(value: Value) -> int:

@@ -30,7 +30,7 @@ from emulator.linux.fs.nodes import (
 
 Text = Callable[[], str | bytes]
 Store = Callable[[bytes], None]
-Rows = Callable[[], Iterable[tuple[str, str | Text]]]
+Rows = Callable[[], Iterable[tuple[str, str | Text] | tuple[str, str | Text, Store]]]
 """Files of a directory: the path below it, and the text."""
 
 
@@ -250,11 +250,14 @@ class VirtualDirectory(VirtualNode, Directory):
         directory.children[name] = node
 
     def take_away(self, path: str) -> None:
-        """What is at `path` below this directory goes, and so do directories on the way that are empty then."""
+        """What is at `path` below this directory goes, and so do directories on the way that are empty then.
+
+        One whose files are made when somebody looks is not empty.
+        """
         above, _, name = path.rpartition("/")
         directory = self.directory(above)
         del directory.children[name]
-        if above and not directory.children:
+        if above and not directory.children and not isinstance(directory, LateDirectory):
             self.take_away(above)
 
     def directory(self, path: str) -> VirtualDirectory:
@@ -296,8 +299,8 @@ class LateDirectory(VirtualDirectory):
     def _look(self) -> None:
         rows, self._rows = self._rows, None
         if rows is not None:
-            for path, text in rows():
-                self.add_text(path, text)
+            for row in rows():
+                self.add_text(row[0], row[1], row[2] if len(row) == 3 else None)
 
     def attributes(self) -> Attributes:
         self._look()

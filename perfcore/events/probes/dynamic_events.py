@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from emulator.linux.errors import EBUSY, EEXIST, EINVAL, ENODEV, ENOENT, LinuxError
 from perfcore.abi.syscall_tracepoints import tracepoints_of
+from perfcore.events.probes.error_log import TracingError
+from perfcore.events.probes.fetch_args import Argument
 from perfcore.events.probes.kernel_functions import KernelFunctions
 from perfcore.events.probes.kprobe_definition import KprobeDefinition
 from perfcore.events.probes.kprobes import Kprobes, TraceKprobe
@@ -20,6 +22,11 @@ Kind = tuple[type[Probe], ...]
 ANY: Kind = (TraceUprobe, TraceKprobe)
 FIRST_ID = 2000  # behind those of system calls
 _MOST = 4096  # events and probes: more than anybody defines
+
+
+def words_of(line: str) -> list[str]:
+    """Without what is behind a #."""
+    return line.partition("#")[0].split()
 
 
 class DynamicEvents:
@@ -64,7 +71,7 @@ class DynamicEvents:
 
     def command(self, text: str, parse: Callable[[Sequence[str]], AnyDefinition], kind: Kind = ANY) -> None:
         """A line of uprobe_events, or of kprobe_events. Raises LinuxError."""
-        words = text.partition("#")[0].split()
+        words = words_of(text)
         if not words:
             return
         if words[0].startswith("-"):
@@ -112,7 +119,8 @@ class DynamicEvents:
     def _new_event(self, definition: AnyDefinition) -> ProbeEvent:
         group, name = definition.group, definition.event
         if f"{group}:{name}" in tracepoints_of(self.architecture.isa):
-            raise LinuxError(EEXIST, f"{group}/{name} is another event's name")
+            told = "Given group/event name is already used by another event"
+            raise TracingError(EEXIST, told, 0, 0, f"{group}/{name} is another event's name")
         id = next(number for number in range(FIRST_ID, FIRST_ID + _MOST) if number not in self._by_id)
         in_kernel = isinstance(definition, KprobeDefinition)
         event = ProbeEvent(described(id, group, name, definition.returns, definition.arguments), in_kernel)
@@ -161,13 +169,22 @@ def _check_fits(definition: AnyDefinition, event: ProbeEvent) -> None:
     name = f"{definition.group}/{definition.event}"
     first = event.probes[0].definition
     if definition.returns != first.returns or type(definition) is not type(first):
-        raise LinuxError(EEXIST, f"{name} is there, of another kind")
-    if len(first.arguments) != len(definition.arguments) or not all(
-        own.is_like(theirs) for own, theirs in zip(definition.arguments, first.arguments, strict=True)
-    ):
-        raise LinuxError(EEXIST, f"{name} is there, with other arguments")
+        told = "Probe type is different from existing probe"
+        raise TracingError(EEXIST, told, 0, 0, f"{name} is there, of another kind")
+    differs = _first_difference(definition.arguments, first.arguments)
+    if differs is not None:
+        told = "Argument type or name is different from existing probe"
+        raise TracingError(EEXIST, told, differs + 2, 0, f"{name} is there, with other arguments")
     if any(_is_same_place(definition, probe.definition) for probe in event.probes):
-        raise LinuxError(EEXIST, f"{name} is there")
+        raise TracingError(EEXIST, "There is already the exact same probe event", 0, 0, f"{name} is there")
+
+
+def _first_difference(own: Sequence[Argument], theirs: Sequence[Argument]) -> int | None:
+    """trace_probe_compare_arg_type(): the argument that is not like the other's."""
+    if len(own) != len(theirs):
+        return min(len(own), len(theirs))
+    pairs = zip(own, theirs, strict=True)
+    return next((number for number, (one, other) in enumerate(pairs) if not one.is_like(other)), None)
 
 
 def _is_same_place(one: AnyDefinition, other: Definition) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from emulator.linux.errors import EINVAL, LinuxError
+from emulator.linux.errors import EINVAL
 from emulator.linux.fs.nodes import Regular
 from emulator.linux.process.task import Task
 from emulator.linux.syscalls.at import AT_FDCWD, find
-from perfcore.events.probes.uprobe_definition import ProbedFile
+from perfcore.events.probes.uprobe_definition import NotRegular, ProbedFile
 
 
 def find_probed_file(task: Task, path: str) -> ProbedFile:
     """As `task` sees it. Raises LinuxError."""
     node = find(task, AT_FDCWD, path).node
     if not isinstance(node, Regular):
-        raise LinuxError(EINVAL, f"{path} is not a regular file")
+        raise NotRegular(EINVAL, f"{path} is not a regular file")
     attributes = node.attributes()
     return ProbedFile(attributes.inode, attributes.size)

@@ -6,21 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
+from emulator.linux.errors import EINVAL, LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.abi.tracepoints import TracepointEvent
-from perfcore.events.probes.dynamic_events import ANY, AnyDefinition, DynamicEvents, Kind
+from perfcore.events.probes.dynamic_events import ANY, AnyDefinition, DynamicEvents, Kind, words_of
+from perfcore.events.probes.error_log import ErrorLog, TracingError
+from perfcore.events.probes.event_filter import EventFilter
 from perfcore.events.probes.kprobe_definition import KprobeDefinition, parse_kprobe
 from perfcore.events.probes.kprobes import TraceKprobe
 from perfcore.events.probes.probed_file import find_probed_file
 from perfcore.events.probes.trace_uprobe import TraceUprobe
+from perfcore.events.probes.tracing_files import enable
 from perfcore.events.probes.uprobe_definition import UprobeDefinition, parse_definition
 from perfcore.events.probes.uprobes import ProbedLinux
-from perfcore.events.tracepoint_filter import parse_filter
 
 _MOST_LINE = 4095  # WRITE_BUFSIZE - 1: bytes of a definition
-NO_FILTER = "none\n"
 
 
 class FileTree(Protocol):
@@ -71,12 +72,15 @@ def _is_in_a_file(words: Sequence[str]) -> bool:
 class ProbeFiles:
     """The files, which come and go with the events."""
 
-    def __init__(self, tree: FileTree, tracing: str, calling: Callable[[], Task], events: DynamicEvents) -> None:
-        """`tracing`: where tracefs is. `calling`: the task that makes a system call."""
+    def __init__(
+        self, tree: FileTree, tracing: str, calling: Callable[[], Task], events: DynamicEvents, errors: ErrorLog
+    ) -> None:
+        """`tracing`: where tracefs is. `calling`: the task that makes a system call. `errors`: what is refused."""
         self._tree, self._tracing, self._calling = tree, tracing, calling
         self._events = events
+        self._errors = errors
         self._shown: dict[str, None] = {}  # directories
-        self._kinds: dict[str, tuple[Parse, Kind]] = {
+        self._kinds: dict[str, tuple[Parse, Kind]] = {  # of a file where they are defined
             "uprobe_events": (self._uprobe, (TraceUprobe,)),
             "kprobe_events": (self._kprobe, (TraceKprobe,)),
             "dynamic_events": (lambda words: (self._uprobe if _is_in_a_file(words) else self._kprobe)(words), ANY),
@@ -85,6 +89,7 @@ class ProbeFiles:
             **{name: partial(self._lines, kind) for name, (_, kind) in self._kinds.items()},
             "uprobe_profile": partial(self._profile, (TraceUprobe,)),
             "kprobe_profile": partial(self._profile, (TraceKprobe,)),
+            "error_log": errors.text,
             "README": lambda: README,
             "available_events": self._available,
             "available_filter_functions": events.functions.names,
@@ -106,6 +111,9 @@ class ProbeFiles:
         return _text(self._events.profile(kind))
 
     def clear(self, name: str) -> None:
+        if name == "error_log":
+            self._errors.clear()
+            return
         self._events.remove_all(self._kinds[name][1])
         self._update()
 
@@ -118,16 +126,27 @@ class ProbeFiles:
         return parse_kprobe(words, events.functions, events.architecture, events.cpus)
 
     def store(self, name: str, data: bytes) -> None:
-        """trace_parse_run_command(): up to the first line that cannot be."""
+        """trace_parse_run_command(): up to the first line that cannot be. What is written to error_log is nothing."""
+        if name == "error_log":
+            return
         parse, kind = self._kinds[name]
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         try:
             for line in lines:
                 if len(line) > _MOST_LINE:
                     raise LinuxError(EINVAL, f"a definition of {len(line)} bytes: at most {_MOST_LINE}")
-                self._events.command(line, parse, kind)
+                self._command(line, parse, kind)
         finally:
             self._update()
+
+    def _command(self, line: str, parse: Parse, kind: Kind) -> None:
+        try:
+            self._events.command(line, parse, kind)
+        except TracingError as error:
+            words = words_of(line)
+            place = "trace_uprobe" if parse == self._uprobe or _is_in_a_file(words) else "trace_kprobe"
+            self._errors.add(place, error.told, " ".join(words), error.position(words))
+            raise
 
     def _update(self) -> None:
         """Show the events that there are."""
@@ -147,31 +166,10 @@ class ProbeFiles:
         register = self._tree.register_text
         register(f"{directory}/id", f"{event.id}\n")
         register(f"{directory}/format", event.text)
-        register(f"{directory}/enable", "0\n", _enable)
-        filter = _Filter(event)
-        register(f"{directory}/filter", lambda: filter.text, filter.store)
+        register(f"{directory}/enable", "0\n", enable)
+        filter = EventFilter(event, self._errors)
+        register(f"{directory}/filter", filter.text, filter.store)
 
 
 def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
-
-
-def _enable(data: bytes) -> None:
-    if data.strip(b" \n\0") != b"0":
-        raise LinuxError(EOPNOTSUPP, "there is no buffer to trace into: open the event by perf_event_open")
-
-
-class _Filter:
-    """That of the buffer into which nothing is traced; perf's events have their own."""
-
-    def __init__(self, event: TracepointEvent) -> None:
-        self._event = event
-        self.text = NO_FILTER
-
-    def store(self, data: bytes) -> None:
-        text = data.decode("utf-8", "surrogateescape").strip(" \n\0")
-        if text == "0":
-            self.text = NO_FILTER
-            return
-        parse_filter(text, self._event)
-        self.text = f"{text}\n"

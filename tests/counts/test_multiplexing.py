@@ -20,6 +20,7 @@ from guests import DIRECTORY, ISAS, guest
 PROGRAM = "branches_testcode"
 SLOW_HZ = 1_000_000
 TURN = SLOW_HZ // 250
+COUNTERS = 6
 ERROR = 0.01
 ENOUGH = 100_000  # that happen all the time, as the loop's do
 PINNED = {"aarch64": "br_retired", "x86_64": "ex_ret_brn"}
@@ -70,12 +71,29 @@ def test_what_is_scaled_is_near_and_what_is_pinned_is_exact(isa: str) -> None:
     events = EVENTS[isa].split()
     assert len(events) == 20
     exact = stat(isa, "-e", ",".join(events), "--", path)
-    *scaled, pinned = stat(isa, "--counters", "6", "-e", ",".join(events), "-e", f"{PINNED[isa]}:D", "--", path)
+    options = ("--counters", str(COUNTERS), "-e", ",".join(events), "-e", f"{PINNED[isa]}:D")
+    *scaled, pinned = stat(isa, *options, "--", path)
     check(scaled, exact, ENOUGH)
     assert (pinned[0], pinned[4]) == (exact[events.index(PINNED[isa])][0], "100.00")
     turns = guest(PROGRAM, isa).counts["INST_RETIRED"] / TURN
     for row in scaled:  # five of twenty at a time, each as often but for a turn at either end
         assert abs(float(row[4]) - 25) <= 100 * 5 / turns
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_scaled_count_is_made_of_what_happened_in_its_turns(isa: str) -> None:
+    """To the digit: what was counted exactly in each 4 ms says what twenty events on six counters come to. In turn k
+    those are on whose number is k to k + 5, modulo 20."""
+    path = str(DIRECTORY / PROGRAM / f"{isa}.elf")
+    events = EVENTS[isa].split()
+    series = stat(isa, "-I", "4", "-e", ",".join(events), "--", path)
+    scaled = stat(isa, "--counters", str(COUNTERS), "-e", ",".join(events), "--", path)
+    turns = [series[first : first + len(events)] for first in range(0, len(series), len(events))]
+    enabled_ns = round(float(turns[-1][0][0]) * 1e9)
+    assert len(turns) > 20
+    for number, row in enumerate(scaled):
+        counted = sum(int(turn[number][1]) for k, turn in enumerate(turns) if (number - k) % len(events) < COUNTERS)
+        assert int(row[0]) == round(counted * enabled_ns / int(row[3])), row
 
 
 @pytest.mark.parametrize("isa", ISAS)

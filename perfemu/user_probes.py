@@ -20,7 +20,8 @@ from emulator.linux.errors import LinuxError
 from emulator.linux.process.task import Task
 from perfcore.abi.constants import PerfType
 from perfcore.events.probes.dynamic_events import FIRST_ID, DynamicEvents
-from perfcore.events.probes.fetch_args import Argument, Where, parse_arguments
+from perfcore.events.probes.fetch_args import Argument, parse_arguments
+from perfcore.events.probes.fetch_values import Where
 from perfcore.events.probes.probe_event import described
 from perfcore.events.probes.probed_file import find_probed_file
 from perfcore.events.probes.uprobe_definition import UprobeDefinition

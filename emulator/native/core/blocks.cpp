@@ -29,8 +29,8 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
     uint64_t budget = core.budget_ - block->cost;
     if (block->tag == BlockTable::tag(address, size) && !(budget & EXHAUSTED)) [[likely]] {
         if constexpr (FOLLOWS_CALLS) {
-            if (!core.calls_->follow(*core.previous_, address)) [[unlikely]]
-                return core.consider(address, size);
+            if (core.previous_->transfer != Transfer::NONE) [[unlikely]]
+                return core.count_behind_transfer(address, block, budget);
         }
         core.budget_ = budget;
         core.previous_ = block;
@@ -42,6 +42,16 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
 }
 template void Core::on_block<false>(uc_engine*, uint64_t, uint32_t, void*);
 template void Core::on_block<true>(uc_engine*, uint64_t, uint32_t, void*);
+
+// A block that fits, behind one that has ended with a call, a return or the like.
+void Core::count_behind_transfer(uint64_t address, Block* block, uint64_t budget) {
+    if (!calls_->follow_transfer(*previous_, address)) [[unlikely]]
+        return consider(address, block->size);
+    budget_ = budget;
+    previous_ = block;
+    if (block->runs++ == 0) [[unlikely]]
+        return note_run(block);
+}
 
 // Follows what the block before has ended with, and counts this one if it fits then. False: it has to be considered.
 bool Core::counts_following(uint64_t address, uint32_t size) {

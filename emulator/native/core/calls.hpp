@@ -33,11 +33,16 @@ class Calls {
     // The block has come to its end, and execution goes on at `next`. False: not as behind most; see `land`. Nothing
     // but this is done behind each block: it calls nobody.
     bool follow(const Block& block, uint64_t next) {
-        if (block.transfer == Transfer::NONE) [[likely]]
-            return true;
-        if (!stack_pointer_.at) return false;
-        if (block.transfer == Transfer::CALL) return stack_->call(block.end, *stack_pointer_.at);
-        return block.transfer == Transfer::RETURN && stack_->returns(next, *stack_pointer_.at);
+        return block.transfer == Transfer::NONE || follow_transfer(block, next);
+    }
+    // ... whose transfer is not NONE.
+    bool follow_transfer(const Block& block, uint64_t next) {
+        const uint64_t* const stack_pointer = stack_pointer_.at;
+        if (!stack_pointer) [[unlikely]]
+            return false;
+        CallStack& stack = *stack_;
+        if (block.transfer == Transfer::CALL) return stack.call(block.end, *stack_pointer);
+        return block.transfer == Transfer::RETURN && stack.returns(next, *stack_pointer);
     }
     void land(const Block& block, uint64_t next);
     // An instruction that was stepped.
@@ -62,13 +67,14 @@ class Calls {
     uint64_t ask(int engine_number) const;
     uint64_t stack_pointer() const { return read(stack_pointer_); }
 
+    // What most calls and returns touch, on one cache line.
+    Register stack_pointer_;
+    std::shared_ptr<CallStack> stack_;
     uc_engine* engine_;
     const CallRules& rules_;
     ReadMemory read_memory_;
     std::optional<RegisterFile> file_;
-    Register stack_pointer_;
     std::optional<Register> link_register_;
-    std::shared_ptr<CallStack> stack_;
 };
 
 }  // namespace perfemu

@@ -360,6 +360,7 @@ class Core final : public Totals, private TranslationListener {
         if (calls_->expects_jump() || !calls_->follow(*previous_, next)) land(next, size);
     }
     [[gnu::noinline]] void land(uint64_t next, uint32_t size);
+    [[gnu::noinline]] void count_behind_transfer(uint64_t address, Block* block, uint64_t budget);
     bool counts_following(uint64_t address, uint32_t size);
     // The next block is to be looked at, whether or not it fits into the budget.
     static void hold(uint64_t& budget, uint64_t& held) { held = std::exchange(budget, 0); }

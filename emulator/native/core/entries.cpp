@@ -34,17 +34,23 @@ const void* Core::make_entry(const Block& block) {
     auto offset = [](const auto& whole, const auto& part) {
         return static_cast<int32_t>(reinterpret_cast<const uint8_t*>(&part) - reinterpret_cast<const uint8_t*>(&whole));
     };
+    const bool is_followed = block.transfer != Transfer::NONE;
     const int32_t room = offset(log, log.room), end = offset(log, log.end);
+    const int32_t cost = offset(block, is_followed ? block.cost_behind_look : block.cost);
     const int32_t found_end = offset(log, log.found_end), runs = offset(block, block.runs);
     Host host;
     host.load_constant(BLOCK, reinterpret_cast<uint64_t>(&block));
     host.load(Host::RAX, LOG, room);
-    host.subtract(Host::RAX, BLOCK, offset(block, block.cost));
+    host.subtract(Host::RAX, BLOCK, cost);
     host.test(Host::RAX, LOG, offset(log, log.exhausted));
     host.fail_if(Host::NOT_EQUAL);
     host.compare_with_zero(BLOCK, runs);
     host.fail_if(Host::EQUAL);
     host.increment(BLOCK, runs);
+    if (is_followed) {  // as Core::hold
+        host.store(LOG, offset(log, log.held), Host::RAX);
+        host.load_constant(Host::RAX, 0);
+    }
     host.store(LOG, room, Host::RAX);
     host.load(Host::RDX, LOG, offset(log, log.previous));
     host.store(Host::RDX, 0, BLOCK);

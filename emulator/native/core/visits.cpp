@@ -63,8 +63,9 @@ void Core::log_otherwise(uint64_t address, uint32_t size, const void* return_add
     }
     Block& block = *blocks_.cached(address);
     const bool fits = block.tag == BlockTable::tag(address, size) && !((log.room - block.cost_behind_look) & EXHAUSTED);
-    const bool is_looked_at = block.transfer != Transfer::NONE;
-    if (fits && return_address && block.plain && block.runs && !is_looked_at) make_known(block, return_address);
+    // With a transfer, each run comes here until it has been.
+    const bool is_asked = block.transfer == Transfer::NONE || block.runs % RUNS_BETWEEN_LOOKS == 0;
+    if (fits && return_address && block.plain && block.runs && is_asked) make_known(block, return_address);
     if (!fits || !(log_found(block) || log_called(block))) visit(address, size);
 }
 

@@ -42,6 +42,27 @@ LOOP = {
         jnz 1b
         syscall""",
 }
+# TIMES calls of a function, from the second block of the loop on.
+CALLS = {
+    "aarch64": """
+        mov x2, {times}
+    1:  bl 2f
+        subs x2, x2, 1
+        b.ne 1b
+        svc 0
+    2:  ldr x1, [x9, {displacement}]
+        ret""",
+    "x86_64": """
+        mov ${times}, %rdx
+    1:  call 2f
+        dec %rdx
+        jnz 1b
+        syscall
+    2:  mov {displacement}(%rdi), %rbx
+        ret""",
+}
+BEHIND_CALL, FUNCTION = {"aarch64": 8, "x86_64": 12}, {"aarch64": 20, "x86_64": 19}  # in bytes from its begin
+STACK = {"aarch64": 31, "x86_64": 7}
 POINTER, COUNTER = {"aarch64": 9, "x86_64": 5}, {"aarch64": 2, "x86_64": 3}
 LOADS = TIMES + TIMES // 2
 TAKEN = TIMES // 2 + TIMES - 1
@@ -51,8 +72,8 @@ DIRECTION_PROBES = {Probe.BR_COND_TAKEN, Probe.BR_TAKEN}  # known only where bra
 class Looping:
     """A core over the loop's page and one page of data."""
 
-    def __init__(self, isa: str, name: str, folder: Path) -> None:
-        self.isa, self.folder = isa, folder
+    def __init__(self, isa: str, name: str, folder: Path, program: dict[str, str] = LOOP) -> None:
+        self.isa, self.folder, self.program = isa, folder, program[isa]
         self.memory = PhysicalMemory(64 << 20)
         self.core = Core(isa, self.memory, model=load_core(name).model)
         self.space = self.new_space()
@@ -60,7 +81,7 @@ class Looping:
     def new_space(self, displacement: int = 0) -> AddressSpace:
         space = AddressSpace(self.memory)
         frame = self.memory.allocate()
-        code = assemble(self.isa, LOOP[self.isa].format(times=TIMES, displacement=displacement), self.folder)
+        code = assemble(self.isa, self.program.format(times=TIMES, displacement=displacement), self.folder)
         self.memory.view(frame)[: len(code)] = code
         space.map(CODE, frame, 1, READ | EXECUTE)
         space.map(DATA, self.memory.allocate(), 1, READ | WRITE)
@@ -69,6 +90,7 @@ class Looping:
     def start(self, space: AddressSpace | None = None) -> None:
         self.core.set_address_space(space or self.space)
         self.core.write_register(POINTER[self.isa], DATA)
+        self.core.write_register(STACK[self.isa], DATA + PAGE_SIZE)
         self.core.write_register(PC[self.isa], CODE)
 
     def run(self, cycles: int = 1 << 40) -> ExitReason:
@@ -154,3 +176,28 @@ def test_blocks_can_be_forgotten_while_they_are_known(kept: int, isa: str, name:
             pass
     assert forgetful.totals() == plain.totals()
     assert forgetful.core.cycles == plain.core.cycles
+
+
+@pytest.mark.parametrize(("isa", "name"), EACH_CORE)
+def test_blocks_that_end_with_calls_and_returns_are_known_where_calls_are_kept(
+    isa: str, name: str, tmp_path: Path
+) -> None:
+    """They are the loop's first block and the function, in which somebody has called, wherever it stops."""
+    kept, not_kept = Looping(isa, name, tmp_path, CALLS), Looping(isa, name, tmp_path, CALLS)
+    kept.core.keep_calls()
+    for each in (kept, not_kept):
+        each.start()
+    chains = {}
+    for cycles in (20_000, *range(1, 40)):
+        assert kept.run(cycles) is not_kept.run(cycles) is ExitReason.DEADLINE
+        assert kept.core.pc == not_kept.core.pc
+        chains[kept.core.pc] = kept.core.call_chain(8)
+    within = {pc for pc in chains if pc >= CODE + FUNCTION[isa]}
+    assert within
+    assert chains == {pc: [CODE + BEHIND_CALL[isa]] if pc in within else [] for pc in chains}
+    assert kept.core.known_calls == not_kept.core.known_calls
+    for each in (kept, not_kept):
+        assert each.run() is ExitReason.SYSCALL
+    assert kept.core.known_calls == not_kept.core.known_calls >= 3
+    assert kept.totals() == not_kept.totals()
+    assert kept.core.cycles == not_kept.core.cycles

@@ -309,15 +309,16 @@ def sample_encoder(attr: PerfEventAttr) -> Callable[[Sample], bytes]:
 
     if rest != [_encode_callchain]:
         return encode
-    packs: list[Callable[..., bytes] | None] = [None] * ((LONGEST_RECORD - fixed_size) // 8)  # by the chain's length
+    packs: dict[int, Callable[..., bytes]] = {}  # by the chain's length
+    longest = (LONGEST_RECORD - fixed_size) // 8 - 1  # chain that fits
 
     def encode_with_callchain(sample: Sample) -> bytes:
         chain = sample.callchain
         count = len(chain)
-        if count >= len(packs):
-            return encode(sample)
-        pack = packs[count]
+        pack = packs.get(count)
         if pack is None:
+            if count > longest:
+                return encode(sample)
             pack = packs[count] = struct.Struct(f"{layout.format}{count + 1}Q").pack
         return pack(record_type, sample.misc, fixed_size + 8 + 8 * count, *values(sample), count, *chain)
 

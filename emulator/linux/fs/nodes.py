@@ -312,6 +312,11 @@ class Directory(Node):
     def file_type(self) -> int:
         return file_mode.S_IFDIR
 
+    @property
+    def lasting(self) -> bool:
+        """Whether who has found it by a path finds it there again, until something is moved or removed by its name."""
+        return True
+
     def lookup(self, name: str) -> Node | None:
         raise NotImplementedError
 

@@ -175,7 +175,8 @@ class _Walk:
             return self._steps(known, root, name, follow_last)
         followed = self.followed
         found = self._steps(root, root, path, follow_last)
-        if self.followed == followed:
+        directory = found.above.node
+        if self.followed == followed and isinstance(directory, Directory) and directory.lasting:
             self.directories[key] = found.above
         return found
 

@@ -69,9 +69,7 @@ class _NamespaceLink(VirtualNode, MagicLink):
         return Dentry(self._namespace, self.target(), None)
 
 
-def namespaces(volume: Volume) -> VirtualDirectory:
+def fill(directory: VirtualDirectory) -> None:
     """/proc/PID/ns"""
-    directory = VirtualDirectory(volume)
     for name, kind in _LINKS.items():
-        directory.add(name, _NamespaceLink(volume, kind))
-    return directory
+        directory.add(name, _NamespaceLink(directory.volume, kind))

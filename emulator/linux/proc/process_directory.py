@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import stat as file_mode
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterable
 
 from emulator.linux.errors import ENOENT, ESRCH, LinuxError
 from emulator.linux.fs.attributes import Attributes, DirectoryEntry
@@ -13,12 +12,10 @@ from emulator.linux.fs.nodes import Node
 from emulator.linux.fs.open_files import NodeFile
 from emulator.linux.fs.paths import Dentry, MagicLink
 from emulator.linux.fs.virtual_files import TextFile, TextLink, VirtualDirectory, Volume
-from emulator.linux.proc.namespaces import namespaces
+from emulator.linux.proc import namespaces
 from emulator.linux.proc.process_memory import MemoryFile, read_memory, read_pagemap, write_memory
 from emulator.linux.proc.process_texts import PROCESS_LINKS, PROCESS_TEXTS
 from emulator.linux.process.task import Process, Task
-
-T = TypeVar("T")
 
 # Files of /proc/PID that hold what they are about as long as they are open; those of memory can be empty, though.
 HELD = ("auxv", "environ", "mountinfo", "mounts", "setgroups", "uid_map", "gid_map")
@@ -55,14 +52,41 @@ class DescriptorLink(MagicLink):
         return file.dentry
 
 
-class DescriptorDirectory(VirtualDirectory):
-    """/proc/PID/fd"""
+class TaskDirectory(VirtualDirectory):
+    """/proc/PID, /proc/PID/task/TID, or a directory there: gone with the task, though somebody may have it open."""
 
-    __slots__ = ("_inodes", "_task")
+    __slots__ = ("_task",)
 
     def __init__(self, volume: Volume, task: Task) -> None:
         super().__init__(volume)
         self._task = task
+
+    @property
+    def lasting(self) -> bool:
+        return False
+
+    @property
+    def gone(self) -> bool:
+        """The process has been waited for."""
+        return self._task.kernel.tasks.get(self._task.tid) is not self._task
+
+    def lookup(self, name: str) -> Node | None:
+        return None if self.gone else super().lookup(name)
+
+    def entries(self) -> Iterable[DirectoryEntry]:
+        """proc_readdir_de() of what is gone is ENOENT."""
+        if self.gone:
+            raise LinuxError(ENOENT, f"/proc/{self._task.pid}: nothing of the process is left")
+        return super().entries()
+
+
+class DescriptorDirectory(TaskDirectory):
+    """/proc/PID/fd"""
+
+    __slots__ = ("_inodes",)
+
+    def __init__(self, volume: Volume, task: Task) -> None:
+        super().__init__(volume, task)
         self._inodes: dict[int, int] = {}
 
     def _link(self, descriptor: int) -> DescriptorLink:
@@ -71,15 +95,17 @@ class DescriptorDirectory(VirtualDirectory):
             inode = self._inodes[descriptor] = self.volume.superblock.inodes.new()
         return DescriptorLink(self.volume, self._task, descriptor, inode)
 
+    def _descriptors(self) -> Collection[int]:
+        """A zombie has none, though another process may go on with what it had."""
+        return () if self._task.exit_code is not None else self._task.files.descriptors()
+
     def lookup(self, name: str) -> Node | None:
-        if not name.isdecimal() or int(name) not in self._task.files.descriptors():
-            return None
-        return self._link(int(name))
+        return self._link(int(name)) if name.isdecimal() and int(name) in self._descriptors() else None
 
     def entries(self) -> Iterable[DirectoryEntry]:
         return [
             DirectoryEntry(self._link(descriptor).inode, file_mode.S_IFLNK, str(descriptor).encode())
-            for descriptor in self._task.files.descriptors()
+            for descriptor in self._descriptors()
         ]
 
 
@@ -102,14 +128,14 @@ class DescriptorInfoDirectory(DescriptorDirectory):
         ]  # fmt: skip
 
 
-class ProcessDirectory(VirtualDirectory):
+class ProcessDirectory(TaskDirectory):
     """/proc/PID"""
 
-    __slots__ = ("process",)
+    __slots__ = ()
 
-    def __init__(self, volume: Volume, process: Process) -> None:
-        super().__init__(volume)
-        self.process = process
+    @property
+    def process(self) -> Process:
+        return self._task.process
 
 
 class TaskDirectories:
@@ -129,11 +155,11 @@ class TaskDirectories:
 
 def _process_directory(volume: Volume, task: Task, *, with_tasks: bool) -> VirtualDirectory:
     """/proc/PID, and without its threads /proc/PID/task/TID."""
-    directory = ProcessDirectory(volume, task.process) if with_tasks else VirtualDirectory(volume)
+    directory = (ProcessDirectory if with_tasks else TaskDirectory)(volume, task)
     for name, text in PROCESS_TEXTS.items():
         directory.add_text(name, _of_living(name, text, task))
     for name, target in PROCESS_LINKS.items():
-        directory.add(name, TextLink(volume, _bound(target, task)))
+        directory.add(name, TextLink(volume, _while_living(name, target, task)))
 
     def store_comm(data: bytes) -> None:
         task.kernel.rename(task, os.fsdecode(data.rstrip(b"\n")))
@@ -143,28 +169,33 @@ def _process_directory(volume: Volume, task: Task, *, with_tasks: bool) -> Virtu
     directory.add("pagemap", MemoryFile(volume, task, read_pagemap, None, 0o400))
     directory.add("fd", DescriptorDirectory(volume, task))
     directory.add("fdinfo", DescriptorInfoDirectory(volume, task))
-    directory.add("ns", namespaces(volume))
+    directory.add("ns", ns := TaskDirectory(volume, task))
+    namespaces.fill(ns)
     if with_tasks:
-        directory.add("task", ThreadsDirectory(volume, task.process))
+        directory.add("task", ThreadsDirectory(volume, task))
     return directory
 
 
-class ThreadsDirectory(VirtualDirectory):
+class ThreadsDirectory(TaskDirectory):
     """/proc/PID/task"""
 
-    __slots__ = ("_directories", "_process")
+    __slots__ = ("_directories",)
 
-    def __init__(self, volume: Volume, process: Process) -> None:
-        super().__init__(volume)
-        self._process = process
+    def __init__(self, volume: Volume, task: Task) -> None:
+        super().__init__(volume, task)
         self._directories = TaskDirectories(volume, with_tasks=False)
 
+    def _threads(self) -> list[Task]:
+        """A main thread that has ended is there until its process has been waited for."""
+        leader, threads = self._task, self._task.process.threads
+        return threads if leader in threads or self.gone else [leader, *threads]
+
     def lookup(self, name: str) -> Node | None:
-        thread = next((thread for thread in self._process.threads if str(thread.tid) == name), None)
+        thread = next((thread for thread in self._threads() if str(thread.tid) == name), None)
         return None if thread is None else self._directories.of(thread)
 
     def entries(self) -> Iterable[DirectoryEntry]:
-        nodes = [(thread.tid, self._directories.of(thread)) for thread in self._process.threads]
+        nodes = [(thread.tid, self._directories.of(thread)) for thread in self._threads()]
         return [DirectoryEntry(node.inode, node.file_type, str(tid).encode()) for tid, node in nodes]
 
 
@@ -183,5 +214,12 @@ def _of_living(name: str, text: Callable[[Task], str | bytes], task: Task) -> Ca
     return made
 
 
-def _bound(function: Callable[[Task], T], task: Task) -> Callable[[], T]:
-    return lambda: function(task)
+def _while_living(name: str, target: Callable[[Task], str], task: Task) -> Callable[[], str]:
+    """What a link of /proc/PID leads to; a zombie has no directories and no program."""
+
+    def made() -> str:
+        if task.exit_code is not None:
+            raise LinuxError(ENOENT, f"/proc/{task.pid}/{name}: the process has ended")
+        return target(task)
+
+    return made

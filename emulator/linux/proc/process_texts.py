@@ -84,7 +84,7 @@ def stat(task: Task) -> str:
         0, 0, 0, task.signals.blocked & 0x7FFFFFFF, ignored & 0x7FFFFFFF, caught & 0x7FFFFFFF, 0, 0, 0, 17,
         task.cpu.number, 0, 0, 0, 0, 0, program.data_start, program.data_end, brk_start,
         program.argument_start,
-        program.argument_end, program.environment_start, program.environment_end, 0,
+        program.argument_end, program.environment_start, program.environment_end, task.exit_code or 0,
     ]  # fmt: skip
     return " ".join(str(field) for field in fields) + "\n"
 

@@ -209,9 +209,7 @@ class ProcessRoot(VirtualDirectory):
         if node is not None or not name.isdecimal():
             return node
         task = self._kernel.tasks.get(int(name))
-        if task is None or task.exit_code is not None:
-            return None
-        return self._directories.of(task)
+        return None if task is None else self._directories.of(task)
 
     def entries(self) -> Iterable[DirectoryEntry]:
         entries = list(super().entries())

@@ -28,6 +28,7 @@ class RegisteredDevices:
     def add(self, driver: RegisteredPmu) -> None:
         device = f"{DEVICES}/{driver.name}"
         self._file_tree.register_text(f"{device}/type", f"{driver.type}\n")
+        self._file_tree.register_text(f"{device}/uevent", "")
         self._file_tree.register_text(*mux_interval_file(driver))
         for name, text in driver.sysfs_attributes().items():
             self._file_tree.register_text(f"{device}/{name}", f"{text}\n")

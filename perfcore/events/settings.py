@@ -17,7 +17,7 @@ class Settings:
     max_stack: int = PERF_MAX_STACK_DEPTH  # perf_event_max_stack
     mlock_kib: int = 516  # perf_event_mlock_kb
     cpu_time_max_percent: int = 25  # perf_cpu_time_max_percent: of a CPU's time; here interrupts take none
-    user_access: int = 1  # perf_user_access (arm64), rdpmc (x86)
+    user_access: int = 1  # perf_user_access (arm64)
     throttle: bool = True
     exact_callchains: bool = False  # ours: of the calls that the CPUs have seen, in place of a walk by frame pointers
 

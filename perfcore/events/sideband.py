@@ -58,12 +58,19 @@ def namespaces_of(task: Task) -> Namespaces:
 class Sideband:
     """Writes the records.
 
-    `events_of(task)` gives the events that could hear of what `task` does, `events_on(number)` those of a CPU's own.
+    `events_of(task)` gives the events that could hear of what `task` does, `events_on(number)` those of a CPU's own,
+    `all_events` all there are.
     """
 
-    def __init__(self, events_of: EventsOf, events_on: Callable[[int], Iterable[PerfEvent]]) -> None:
+    def __init__(
+        self,
+        events_of: EventsOf,
+        events_on: Callable[[int], Iterable[PerfEvent]],
+        all_events: Callable[[], Iterable[PerfEvent]],
+    ) -> None:
         self._events_of = events_of
         self._events_on = events_on
+        self._all_events = all_events
         self._last: dict[int, Task | None] = {}  # who was on each CPU before; None: it idled
 
     def _write(self, event: PerfEvent, record: Record, misc: int, cpu: Cpu | None) -> None:
@@ -89,7 +96,10 @@ class Sideband:
     def mmap(self, task: Task, mapping: Mapping) -> None:
         executable = bool(mapping.protection & PROT_EXEC)
         misc = Misc.USER | (0 if executable else Misc.MMAP_DATA)
-        for event in self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data):
+        events = self._listeners(task, lambda a: (a.mmap or a.mmap2) if executable else a.mmap_data)
+        if events and not any(map(_counts_mmaps, events)) and not any(map(_counts_mmaps, self._all_events())):
+            return
+        for event in events:
             record = mmap_record(event.attr, task, mapping)
             self._write(event, record, misc | _misc_of(record), task.cpu)
 
@@ -124,6 +134,11 @@ class Sideband:
             if not event.of_task:
                 record = SwitchCpuWide(0, 0) if other is None else SwitchCpuWide(other.pid, other.tid)
             self._write(event, record, misc, cpu)
+
+
+def _counts_mmaps(event: PerfEvent) -> bool:
+    """nr_mmap_events: mmap2 is no reason to tell anybody of a mapping."""
+    return bool(event.attr.mmap or event.attr.mmap_data)
 
 
 def _wanting(events: Iterable[PerfEvent], wanted: Callable[[PerfEventAttr], object]) -> list[PerfEvent]:

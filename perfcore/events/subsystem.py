@@ -61,7 +61,7 @@ class PerfEvents:
         self._cpus = {cpu.number: CpuContext(cpu, kernel, self._tick.want) for cpu in kernel.cpus}
         self._contexts: dict[Task, PerfEventContext] = {}
         self._within: Within | None = None
-        self._sideband = Sideband(self._events_of, lambda number: self._cpus[number].own.events)
+        self._sideband = Sideband(self._events_of, lambda number: self._cpus[number].own.events, self._all_events)
         tracepoints = kernel.tracepoints
         tracepoints.task_fork.subscribe(self._task_fork)
         tracepoints.task_exit.subscribe(self._task_exit)
@@ -294,8 +294,11 @@ class PerfEvents:
 
     def owned_by(self, task: Task) -> list[PerfEvent]:
         """The events that `task` opened: what prctl(PR_TASK_PERF_EVENTS_*) is about."""
-        contexts = [*(cpu.own for cpu in self._cpus.values()), *self._contexts.values()]
-        return [event for context in contexts for event in context.events if event.owner is task and not event.parent]
+        return [event for event in self._all_events() if event.owner is task and not event.parent]
+
+    def _all_events(self) -> Iterator[PerfEvent]:
+        for context in (*(cpu.own for cpu in self._cpus.values()), *self._contexts.values()):
+            yield from context.events
 
     # tasks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 from emulator.linux.cgroup.cgroupfs import opened_group
@@ -27,7 +28,7 @@ from perfcore.events.late_probes import LateProbes
 from perfcore.events.probes.tracing_files import FILES
 from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
-from perfcore.events.sysctl import mux_interval_files, sysctl_files
+from perfcore.events.sysctl import mux_interval_files, rdpmc_files, sysctl_files
 from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, sysfs_files, trace_event_files
 from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
@@ -80,7 +81,12 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text)
     shown = RegisteredDevices(kernel.file_tree)
     perf_events.pmus.on_registered, perf_events.pmus.on_unregistered = shown.add, shown.remove
-    for path, text, store in (*mux_interval_files(perf_events.pmus), *sysctl_files(isa, perf_events.settings)):
+    writable = (
+        mux_interval_files(perf_events.pmus),
+        rdpmc_files(perf_events.pmus),
+        sysctl_files(isa, perf_events.settings),
+    )
+    for path, text, store in chain(*writable):
         kernel.file_tree.register_text(path, text, store)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.abi.constants import PERF_MAX_CONTEXTS_PER_STACK
 from perfcore.events.drivers.hardware import HardwareDriver
+from perfcore.events.drivers.x86 import X86Driver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.settings import Settings
@@ -43,7 +44,7 @@ SYSCTLS = {  # admin-guide/sysctl/kernel.rst
 }
 ISA_SYSCTLS = {
     "aarch64": {"perf_user_access": Sysctl("user_access", 0, 1)},
-    "x86_64": {},  # /sys/devices/cpu/rdpmc
+    "x86_64": {},  # which has rdpmc_files
 }
 
 
@@ -83,6 +84,22 @@ def mux_interval_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[Writ
 def mux_interval_file(driver: PmuDriver[PerfEvent]) -> WritableFile:
     path = f"{DEVICES}/{driver.name}/perf_event_mux_interval_ms"
     return path, partial(_shown_interval, driver), partial(_set_interval, driver)
+
+
+def rdpmc_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[WritableFile]:
+    """Of x86's own PMU: whether user mode reads its counters by RDPMC."""
+    for driver in drivers:
+        if isinstance(driver, X86Driver):
+            path = f"{DEVICES}/{driver.name}/rdpmc"
+            yield path, partial(_shown_rdpmc, driver), partial(_set_rdpmc, driver)
+
+
+def _shown_rdpmc(driver: X86Driver) -> str:
+    return f"{driver.rdpmc}\n"
+
+
+def _set_rdpmc(driver: X86Driver, data: bytes) -> None:
+    driver.set_rdpmc(number(data, 0, 2))
 
 
 def _shown_interval(driver: PmuDriver[PerfEvent]) -> str:

@@ -28,7 +28,7 @@ Text = str | Callable[[], str | bytes]
 
 def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, Text]]:
     """(path, text) of every file of the drivers' devices, and of tracefs besides `TRACE_EVENTS`."""
-    yield f"{DEVICES}/software/type", f"{PerfType.SOFTWARE}\n"
+    yield from _of_each_device(f"{DEVICES}/software", PerfType.SOFTWARE)
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
             yield from _device_files(driver)
@@ -36,10 +36,16 @@ def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
             yield from _source_files(driver)
         elif isinstance(driver, ProbeDriver):
             yield from _pmu_files(driver, driver.sysfs_format)
-    yield f"{DEVICES}/tracepoint/type", f"{PerfType.TRACEPOINT}\n"
-    yield f"{DEVICES}/breakpoint/type", f"{PerfType.BREAKPOINT}\n"
+    yield from _of_each_device(f"{DEVICES}/tracepoint", PerfType.TRACEPOINT)
+    yield from _of_each_device(f"{DEVICES}/breakpoint", PerfType.BREAKPOINT)
     yield f"{TRACEFS}/printk_formats", ""
     yield f"{TRACEFS}/saved_cmdlines", ""
+
+
+def _of_each_device(device: str, type: int) -> Iterator[tuple[str, Text]]:
+    """Nothing is said of a device that is there (`uevent`)."""
+    yield f"{device}/type", f"{int(type)}\n"
+    yield f"{device}/uevent", ""
 
 
 def trace_event_files(isa: str, errors: ErrorLog) -> Iterator[tuple[str, Text] | tuple[str, Text, Store]]:
@@ -66,7 +72,7 @@ def _format(event: TracepointEvent) -> str:
 
 def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
-    yield f"{device}/type", f"{driver.type}\n"
+    yield from _of_each_device(device, driver.type)
     for name, text in driver.sysfs_attributes().items():
         yield f"{device}/{name}", f"{text}\n"
     for name, text in driver.model.sysfs_format().items() if driver.has_format_files else ():
@@ -86,7 +92,7 @@ def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
 
 def _pmu_files(driver: PmuDriver[PerfEvent], format: Mapping[str, str]) -> Iterator[tuple[str, Text]]:
     device = f"{DEVICES}/{driver.name}"
-    yield f"{device}/type", f"{driver.type}\n"
+    yield from _of_each_device(device, driver.type)
     yield f"{device}/perf_event_mux_interval_ms", f"{driver.mux_interval_ns // 1_000_000}\n"
     for name, text in format.items():
         yield f"{device}/format/{name}", f"{text}\n"

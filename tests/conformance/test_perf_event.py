@@ -87,6 +87,16 @@ def test_each_is_a_program_of_its_own() -> None:
     assert {name for rows in DIFFERENCES.values() for name in rows} <= set(BEHAVIOURS)
 
 
+def test_each_rule_of_the_manual_page_has_a_program() -> None:
+    """manual.toml: by its sections; of the rules without one it says why."""
+    sections = tomllib.loads((FOLDER / "manual.toml").read_text())
+    without = sections.pop("not")
+    assert all(isinstance(why, str) and why for why in without.values())
+    rules = {rule: programs for rows in sections.values() for rule, programs in rows.items()}
+    assert all(rules.values())
+    assert {name for programs in rules.values() for name in programs} <= set(BEHAVIOURS)
+
+
 @pytest.mark.parametrize("isa", ["x86_64", "aarch64"])
 def test_ours(isa: str, suites: dict[str, Path]) -> None:
     done = subprocess.run(

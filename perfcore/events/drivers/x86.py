@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
+from weakref import WeakSet
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EOPNOTSUPP, LinuxError
@@ -11,6 +12,8 @@ from perfcore.abi.constants import PerfType
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
+
+_NEVER, _ALWAYS = 0, 2  # rdpmc
 
 
 class RdpmcPmu(Pmu, Protocol):
@@ -20,17 +23,25 @@ class RdpmcPmu(Pmu, Protocol):
 
 
 class X86Driver(HardwareDriver):
-    """Counters of one width; user mode reads them by RDPMC, with /sys/devices/cpu/rdpmc at 1."""
+    """Counters of one width. User mode reads them by RDPMC as /sys/bus/event_source/devices/cpu/rdpmc says (`rdpmc`):
+    0, nobody; 1, who has an event mapped that was opened then; 2, everybody."""
 
     max_precise_ip: int
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
         self._access = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
         self._width_bits = pmus[0].model.counter_width_bits
+        self.rdpmc = 1
+        self._readable: WeakSet[PerfEvent] = WeakSet()  # PERF_EVENT_FLAG_USER_READ_CNT
         super().__init__(cpus, pmus, PerfType.RAW)
 
     def sysfs_attributes(self) -> dict[str, str]:
-        return {"rdpmc": "1", "caps/max_precise": str(self.max_precise_ip)}
+        return {"caps/max_precise": str(self.max_precise_ip)}
+
+    def event_init(self, event: PerfEvent) -> None:
+        super().event_init(event)
+        if self.rdpmc:
+            self._readable.add(event)
 
     def check_precision(self, event: PerfEvent) -> None:
         """x86_pmu_hw_config: EOPNOTSUPP."""
@@ -47,12 +58,18 @@ class X86Driver(HardwareDriver):
     # user space: mapping an event's page sets CR4.PCE
 
     def event_mapped(self, event: PerfEvent) -> None:
-        if event.settings.user_access:
+        if event in self._readable:
             super().event_mapped(event)
 
+    def set_rdpmc(self, rdpmc: int) -> None:
+        """set_attr_rdpmc()"""
+        self.rdpmc = rdpmc
+        self.update_user_access()
+
     def update_user_access(self) -> None:
+        """cr4_update_pce()"""
         for pmu in self._access.values():
-            pmu.user_rdpmc = bool(self.user_events)
+            pmu.user_rdpmc = self.rdpmc == _ALWAYS or (self.rdpmc != _NEVER and bool(self.user_events))
 
     def sched_task(self, cpu: Cpu, mapped: Collection[PerfEvent]) -> None:
         """CR4.PCE is not the task's."""

@@ -352,9 +352,7 @@ class PerfEvent:
 
     def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0, raw: bytes = b"") -> bool:
         """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
-
-        Only of sampling events. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW.
-        """
+        Of sampling events alone. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW."""
         stop = self.rate.matters and self.rate.account_interrupt(period, throttle)
         if self.attached is not None and not self.attached.wants_overflow(cpu, self, period, addr):
             return stop

@@ -31,7 +31,8 @@ static void tell(const char* when, const int* descriptors) {
     }
 }
 
-// What Linux says of a zombie: fields 20 (threads), 23 to 28 and 45 to 52 of stat (its memory, and how it ended), and rows of status.
+// What Linux says of a zombie: fields 20 (threads), 23 to 28 and 45 to 52 of stat (its memory, and how it ended), and
+// rows of status.
 static void tell_of_zombie(int stat, int status, int statm) {
     read_all(stat);
     int field = 2;

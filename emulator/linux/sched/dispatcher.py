@@ -70,6 +70,7 @@ class Dispatcher:
             task.ready_at = max(task.ready_at - FOREVER, now)
         else:
             queue.charge(task)
+        queue.keep_time()
         following = self._pick(queue)
         if not queue.departing:
             task.ready_at = now
@@ -205,6 +206,7 @@ class Dispatcher:
         """A task has ended, wherever it was."""
         for queue in self.queues:
             if queue.current is task:
+                queue.keep_time()
                 self._leave(queue, task, None)
             queue.withdraw(task)
             if queue.loaded is task:

@@ -101,8 +101,20 @@ class RunQueue:
         self.insert(task)
 
     def welcome(self, task: Task) -> None:
-        """A new one: it has had as much as the current task, mostly its parent."""
-        task.virtual_cycles = self._virtual_now() if self.current is None else self.virtual_time(self.current)
+        """A new one: it has had as much as the current task, mostly its parent, but inherits no sleeper's credit.
+
+        Else who starts one program after the other, and sleeps until each has ended, leaves little for anybody else.
+        """
+        now = self._virtual_now()
+        task.virtual_cycles = now if self.current is None else max(now, self.virtual_time(self.current))
+
+    def keep_time(self) -> None:
+        """The current task is about to leave: what it has had until now counts for the queue's time (update_min_vruntime).
+
+        Else that stood still while nobody arrives but behind its end, as a shell whose programs end one after the other,
+        and who arrives had the same credit again each time.
+        """
+        self._virtual_now()
 
     def _virtual_now(self) -> int:
         current = self.current

@@ -167,6 +167,37 @@ def test_tasks_of_one_cpu_take_turns_in_slices() -> None:
     assert machine.tasks[0].cycles_used == 10_000 + 100  # who leaves pays
 
 
+def test_programs_that_a_shell_starts_one_after_the_other_leave_others_their_share() -> None:
+    """Task 0 computes, task 1 starts programs of a slice each and sleeps meanwhile: a third of the slices is task 0's.
+
+    Each program begins where the least of the others is, and may come twice before task 0 is the least.
+    """
+    machine = Machine(1, 2)
+    computing, shell = machine.tasks
+    core = machine.cpus[0].core
+    ended = WaitQueue()
+    slices = []
+    for number in range(2, 102):
+        cpu, until = machine.scheduler.next_turn() or (machine.cpus[0], FOREVER)
+        task = machine.dispatcher.current(cpu)
+        if task is shell:
+            core.elapse(10)
+            program = machine.task(number)
+            program.registers = SimpleNamespace(value=number)
+            machine.dispatcher.add(program)
+            machine.sleep(shell, ended)
+            continue
+        slices.append(task)
+        core.cycles = until
+        if task is computing:
+            machine.scheduler.end_turn()
+        else:
+            machine.dispatcher.remove(task)
+            ended.wake()
+    assert len(slices) >= 50
+    assert slices.count(computing) >= len(slices) // 3
+
+
 def test_a_slice_is_as_long_as_nice_says() -> None:
     machine = Machine(1, 2)
     machine.tasks[1].nice = 5

@@ -109,10 +109,10 @@ class RunQueue:
         task.virtual_cycles = now if self.current is None else max(now, self.virtual_time(self.current))
 
     def keep_time(self) -> None:
-        """The current task is about to leave: what it has had until now counts for the queue's time (update_min_vruntime).
+        """The current task is about to leave: the queue's time goes on to what it has had (update_min_vruntime).
 
-        Else that stood still while nobody arrives but behind its end, as a shell whose programs end one after the other,
-        and who arrives had the same credit again each time.
+        Else that stands still where all arrive after the end of another, as the programs of a shell: each time with the
+        same credit.
         """
         self._virtual_now()
 

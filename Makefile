@@ -98,7 +98,8 @@ bench: venv  ## speed, as ratios within one run
 	$(BIN)/python tests/bench
 
 corpus: venv  ## all of the real programs in tests/corpus, also those that are too slow for every test run
-	CORPUS=all $(BIN)/python -m pytest tests/corpus tests/conformance/test_accesses.py tests/conformance/test_postgresql.py
+	CORPUS=all $(BIN)/python -m pytest tests/corpus tests/conformance/test_accesses.py tests/conformance/test_postgresql.py \
+	  tests/conformance/test_programs.py
 
 additions: venv  ## what CONTRIBUTING.md says is added in one file, added; with the native half built anew
 	ADDITIONS=all $(BIN)/python -m pytest tests/unit/contributing/test_additions.py

@@ -16,7 +16,7 @@ from ideal import on_ideal
 PERFEMU = Path(sys.executable).with_name("perfemu")
 TIMEOUT_S = 300
 ENOUGH_S = 5.0  # from a signal to the end: 0.1 s on an idle host, and the rest for a busy one
-STARTED_S = 0.8  # of CPU time: by then the guest runs, on however busy a host
+STARTED_S = 2.5  # of CPU time: by then the guest runs, on however busy or slow a host
 LINE = b"." * 65535 + b"\n"  # fills a read from a pipe
 ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
 

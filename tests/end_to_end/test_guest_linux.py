@@ -172,7 +172,9 @@ def recordings(roots: Callable[[str], Path]) -> Callable[[str], Run]:
     return recording
 
 
-@pytest.fixture(params=["bookworm", "trixie", "pc_bookworm", pytest.param("pc_trixie", marks=SLOW)])
+@pytest.fixture(
+    params=["bookworm", pytest.param("trixie", marks=SLOW), "pc_bookworm", pytest.param("pc_trixie", marks=SLOW)]
+)
 def run(request: pytest.FixtureRequest, recordings: Callable[[str], Run]) -> Run:
     return recordings(request.param)
 
@@ -303,7 +305,9 @@ class Trace:
     told: list[str]
 
 
-@pytest.fixture(scope="module", params=["bookworm", "pc_bookworm", pytest.param("pc_trixie", marks=SLOW)])
+@pytest.fixture(
+    scope="module", params=["bookworm", *(pytest.param(name, marks=SLOW) for name in ("pc_bookworm", "pc_trixie"))]
+)
 def traced(request: pytest.FixtureRequest, roots: Callable[[str], Path]) -> Trace:
     root, system = roots(request.param), SYSTEMS[request.param]
     done = perfemu(

@@ -58,9 +58,9 @@ def differing(case: Case, reference: States, machine: States) -> list[tuple[int,
 
 
 def zero_source(case: Case, reference: States, machine: States) -> bool:
-    """The destination's upper half, of a scan that found no bit: ZF is set in both."""
+    """The destination's upper half, of a scan that found no bit: ZF is set in both. Other flags are undefined."""
     found_nothing = all(state.after[_RFLAGS] & _ZF for state in (reference, machine))
-    words = differing(case, reference, machine)
+    words = [words for words in differing(case, reference, machine) if words[0] != _RFLAGS]
     return found_nothing and all(one & _LOW_HALF == other & _LOW_HALF for _, one, other in words)
 
 

@@ -1,8 +1,8 @@
 """Do real programs run unchanged? Output, exit status and the instructions of every function equal qemu-user's.
 
 Each run takes every program for one ISA by turns, CORPUS=all (`make corpus`) for both. Here and under qemu-user it
-has the same processor, arguments, environment and addresses (equal_start.py). Where a function may still count otherwise,
-corpus.toml names it with the reason.
+has the same processor, arguments, environment and addresses (equal_start.py). Where a function may still count
+otherwise, corpus.toml names it with the reason.
 """
 
 from __future__ import annotations

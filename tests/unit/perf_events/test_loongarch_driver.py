@@ -99,7 +99,7 @@ def test_what_linux_refuses(driven: Driven) -> None:
 
 
 def test_sysfs_has_a_type_and_no_format(driven: Driven) -> None:
-    """The driver's struct pmu has no attr_groups."""
+    """The driver's struct pmu has no attr_groups; every device has a uevent."""
     files = {path for path, _ in sysfs_files([driven.driver]) if "/devices/cpu/" in path}
     names = {path.rpartition("/")[2] for path in files}
-    assert names == {"type"}
+    assert names == {"type", "uevent"}

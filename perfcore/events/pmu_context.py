@@ -57,10 +57,11 @@ class PmuContext:
 
     def settle(self, now: int) -> None:
         """Those that have been saved hear of it: they are off, since the context's time has been `now`."""
-        saved, events = self.saved, self.active_events()
-        if saved is None or events is None:
+        if self.saved is None:
             return
-        saved.settle()
+        events = self.active_events()
+        assert events is not None, "who joins a group has settled it before"
+        self.saved.settle()
         self.saved = None
         for event in events:
             event.times.ran_until(now)

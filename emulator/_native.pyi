@@ -165,12 +165,40 @@ class RetirementRecorder:
         `to` is the next instruction's address, also where it was not taken. Kinds are `BranchKind`'s numbers:
         1 conditional, 2 direct, 3 indirect, 4 call, 5 indirect call, 6 return.
         """
-    def take_selected(self) -> list[tuple[int, int, int, int, int | None, int, int, int, int, int]]:
-        """(pc, next, OpClass, kind of branch or 0, data address or None, bytes, level, cycle, cycles, fired probes).
+    def take_selected(
+        self,
+    ) -> list[tuple[int, int, int, int, int | None, int, int, int, int, int, int, int, int, int]]:
+        """(pc, next, OpClass, kind of branch or 0, data address or None, bytes, level, cycle, cycles, fired probes,
+        dispatched, completed, walked, waited).
 
         `cycles`: since the instruction before it retired. Levels: 0 none, 1 L1, 2 L2, 3 the last, 4 another core,
-        5 memory. Addresses and levels are known where memory is modelled.
+        5 memory. Addresses and levels are known where memory is modelled. The last four are cycles: when the back end
+        got it and its results were there, and how long its address and then its data took if not in the first level.
         """
+
+OpRow = tuple[int, int, int, int | None, int, int, int, int, int, int, int, int]
+
+class OpSampler:
+    """Counts events of a core and keeps one instruction behind so many, as a sampling unit does
+    (units/op_sampler.hpp)."""
+
+    valid: bool
+    """`op` is one that was kept."""
+    def __init__(self, core: Core) -> None: ...
+    def start(self, probes: int, distance: int, wanted: int = 0, period: int = 0, random_bits: int = 0) -> None:
+        """Behind `distance` events an instruction is tagged: which makes the last of them, or behind so many CYCLES the
+        next. If it fires one of `wanted`, or that is 0, it is kept, and the core stops with OVERFLOW; else it counts
+        `period` anew, less some of [0, 2**random_bits). ValueError as `Core.select`."""
+    def stop(self) -> None: ...
+    def random(self, bits: int) -> int:
+        """Of a sequence that is the same each time."""
+    @property
+    def counted(self) -> int:
+        """Events since then."""
+    @property
+    def op(self) -> OpRow:
+        """(pc, next, fired probes, data address or None, bytes, level that answered, cycle, dispatched, completed,
+        walked, waited, privilege level): see RetirementRecorder.take_selected."""
 
 class ShownCycles:
     """What guests have seen of time: cores run in turns, so that one is ahead of another by up to a turn."""
@@ -451,7 +479,8 @@ class Core:
     def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:
         """Tell it of one instruction each time that events of `probes` have come to another `period`.
 
-        That is the one which made the last of them. ValueError for no period, no probes, or CYCLES.
+        That is the one which made the last of them; of CYCLES it is any. ValueError for no period, no probes, or CYCLES
+        among others.
         """
     def stop_listening(self, recorder: RetirementRecorder) -> None: ...
     def follow_branches(self) -> None:

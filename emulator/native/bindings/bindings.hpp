@@ -12,6 +12,7 @@ void bind_memory(nanobind::module_& module);
 class Core;
 void bind_core(nanobind::module_& module);
 void bind_retirement(nanobind::module_& module, nanobind::class_<Core>& core);
+void bind_sampling(nanobind::module_& module);
 void bind_cache(nanobind::module_& module);
 void bind_address(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);

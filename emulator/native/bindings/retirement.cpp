@@ -23,9 +23,10 @@ class RetirementRecorder final : public RetirementListener {
         taken += branch.taken;
         if (keeps_) branches_.push_back(branch);
     }
-    void selected(const RetiredOp& op) override {
+    Reaction selected(const RetiredOp& op) override {
         selections++;
         if (keeps_) selected_.push_back(op);
+        return {.distance = period};
     }
 
     nb::list take_branches() {
@@ -41,12 +42,14 @@ class RetirementRecorder final : public RetirementListener {
             nb::object address = op.address_known ? nb::object(nb::int_(op.address)) : nb::none();
             rows.append(nb::make_tuple(op.pc, op.next, static_cast<int>(op.op_class), static_cast<int>(op.branch),
                                        address, op.size, static_cast<int>(level_that_answered(op.fired)), op.cycle,
-                                       op.cycles, mask_int(op.fired)));
+                                       op.cycles, mask_int(op.fired), op.dispatched, op.completed, op.walked,
+                                       op.waited));
         }
         return rows;
     }
 
     uint64_t branches = 0, taken = 0, selections = 0;
+    uint64_t period = 0;  // of what is selected for it
 
   private:
     bool keeps_;
@@ -70,6 +73,7 @@ void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
         .def(
             "select",
             [](Core& self, RetirementRecorder& recorder, nb::int_ probes, uint64_t period) {
+                recorder.period = period;
                 self.select(recorder, probe_mask(probes), period);
             },
             nb::arg("recorder"), nb::arg("probes"), nb::arg("period"), nb::keep_alive<1, 2>())

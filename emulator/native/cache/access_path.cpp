@@ -19,21 +19,29 @@ uint64_t MemorySystem::access_lines(const CacheAccess& access, uint32_t size, ui
     auto access_part = [&](uint64_t at, uint64_t start) {
         return data_.cache ? access_line(data_, access.at(at), start) : start;
     };
-    if (((address ^ last) & outside_line_) == 0)
-        return access_part(address, translate<Detail::FULL>(data_, access, cycle));
+    Times& times = times_[index(access.kind)];
+    if (((address ^ last) & outside_line_) == 0) {
+        const uint64_t translated = translate<Detail::FULL>(data_, access, cycle);
+        const uint64_t ready = access_part(address, translated);
+        times = {cycle, translated, ready};
+        return ready;
+    }
     if (data_.cache) count(access.stores() ? Probe::L1D_SPLIT_STORE : Probe::L1D_SPLIT_LOAD);
     uint64_t ready = cycle, start = cycle;
     for (uint64_t at = address;; at = (at & outside_line_) + fetch_line_bytes()) {
         if (at == address || (at & 0xFFF) == 0) start = translate<Detail::FULL>(data_, access.at(at), cycle);
         ready = std::max(ready, access_part(at, start));
+        times = {cycle, start, ready};
         if (((at ^ last) & outside_line_) == 0) return ready;
     }
 }
 
 uint64_t MemorySystem::fetch_line(uint64_t address, uint64_t cycle) {
     const CacheAccess access{address, address, Request::FETCH};
-    cycle = translate<Detail::FULL>(instructions_, access, cycle);
-    return instructions_.cache ? access_line(instructions_, access, cycle) : cycle;
+    const uint64_t translated = translate<Detail::FULL>(instructions_, access, cycle);
+    const uint64_t ready = instructions_.cache ? access_line(instructions_, access, translated) : translated;
+    times_[index(Request::FETCH)] = {cycle, translated, ready};
+    return ready;
 }
 
 // Alone, so that the loop has the registers.

@@ -135,6 +135,12 @@ class MemorySystem {
         if (l2tlb_) l2tlb_->archive(state);
         if (core_ == 0) shared_->archive(state);
     }
+    // When the last access of this kind was asked for that the L0 filter did not answer, its address was translated,
+    // and its data were there.
+    struct Times {
+        uint64_t asked = 0, translated = 0, ready = 0;
+    };
+    const Times& last_times(Request kind) const { return times_[index(kind)]; }
     // When the last is there of all that the first level has asked for.
     uint64_t last_arrival() const { return std::max(data_.last_arrival(), instructions_.last_arrival()); }
 
@@ -316,6 +322,7 @@ class MemorySystem {
     std::vector<Wanted> wanted_;
     std::vector<uint64_t> lines_;      // what a prefetcher has just asked for
     std::vector<uint64_t> uncounted_;  // instead of totals_, while the kernel works
+    Times times_[3];                   // of fetches, loads, stores
 };
 
 }  // namespace perfemu

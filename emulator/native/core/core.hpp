@@ -278,10 +278,10 @@ class Core final : public Totals, private TranslationListener {
     // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
     // stop.
     void listen(RetirementListener& listener);
-    // ... of one instruction each time that such events have come to another `period`: the one that made the last. What
-    // samples instructions (SPE, IBS) sits here, and what records branches (LBR, BRBE) at `listen`.
-    // Throws std::invalid_argument.
-    void select(RetirementListener& listener, ProbeMask probes, uint64_t period);
+    // ... of the instruction that makes the last of so many such events, and of what it then asks for. With CYCLES it is
+    // told of the cycle: the instruction may be any. What samples instructions (SPE, IBS) sits here, and what records
+    // branches (LBR, BRBE) at `listen`. Throws std::invalid_argument.
+    void select(RetirementListener& listener, ProbeMask probes, uint64_t distance);
     void stop_listening(const RetirementListener& listener);
     // For tests: keep every data access that the models are told of.
     void start_trace();
@@ -370,7 +370,8 @@ class Core final : public Totals, private TranslationListener {
     void begin_observation();
     void end_observation(unsigned number, uint64_t next);
     void observe(const Op& op, uint64_t pc, uint64_t next);
-    void choose();
+    void note_times();
+    bool choose();
     OpClass class_of(uint64_t pc);
 
     // Budget
@@ -607,7 +608,7 @@ class Core final : public Totals, private TranslationListener {
     struct Selection {
         RetirementListener* listener;
         ProbeMask probes;
-        uint64_t period, due;  // the sum at which the next one is selected
+        uint64_t due;  // the sum at which the next one is selected
     };
     std::vector<RetirementListener*> path_listeners_;
     std::vector<Selection> selections_;

@@ -102,8 +102,15 @@ void Core::plan_model() {
     model.targets.clear();
     model.uneventful_until = 0;
     if (gear_ != Gear::DETAILED) return;  // nothing that they would count is counted
-    for (const Selection& selection : selections_)
-        if (selection.probes & ~DECODED) model.targets.push_back({selection.probes, selection.due});
+    for (const Selection& selection : selections_) {
+        if (selection.probes == bit(Probe::CYCLES)) {
+            const uint64_t now = sum(selection.probes);
+            const uint64_t remaining = selection.due - std::min(now, selection.due);
+            model.due_cycle = std::min(model.due_cycle, cycle + std::min(remaining, ~cycle));
+        } else if (selection.probes & ~DECODED) {
+            model.targets.push_back({selection.probes, selection.due});
+        }
+    }
     for (auto& bank : banks_) {
         for (const CounterBank::Armed& counter : bank->armed()) {
             if (counter.probes == bit(Probe::CYCLES)) {

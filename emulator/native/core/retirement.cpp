@@ -36,11 +36,16 @@ void Core::listen(RetirementListener& listener) {
     follow_branches();
 }
 
-void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t period) {
-    if (!period) throw std::invalid_argument("one of no instructions cannot be selected");
-    if (!probes || probes & bit(Probe::CYCLES)) throw std::invalid_argument("what selects is an event of instructions");
-    selections_.push_back({&listener, probes, period, sum(probes) + period});
+void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t distance) {
+    if (!distance) throw std::invalid_argument("one of no instructions cannot be selected");
+    if (!probes) throw std::invalid_argument("what selects is an event");
+    if (probes & bit(Probe::CYCLES) && probes != bit(Probe::CYCLES))
+        throw std::invalid_argument("what selects is an event of instructions, or cycles alone");
+    watch(probes);
+    const uint64_t now = sum(probes);
+    selections_.push_back({&listener, probes, now + std::min(distance, ~now)});
     drop_budget();
+    undue_until_ = 0;
 }
 
 void Core::stop_listening(const RetirementListener& listener) {
@@ -113,8 +118,12 @@ void Core::end_observation(unsigned number, uint64_t next) {
     observe(op, block.address + op.offset,
             number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
     observed_.cycles = model.pipeline->cycle() - observed_cycle_;
+    const Pipeline::Stages stages = model.pipeline->last_stages();
+    observed_.dispatched = skipped_ + stages.dispatched;
+    observed_.completed = skipped_ + stages.completed;
     for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
         if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;
+    note_times();
     std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
         if (sites[i].op != number) continue;
@@ -125,22 +134,61 @@ void Core::end_observation(unsigned number, uint64_t next) {
     }
 }
 
+// Of what it had to wait for: its load before its store, and those before its fetch.
+void Core::note_times() {
+    constexpr struct {
+        ProbeMask probes;
+        Request kind;
+    } FIRST[] = {
+        {mask(Probe::L1D_REFILL_LOAD, Probe::DTLB_REFILL_LOAD), Request::LOAD},
+        {mask(Probe::L1D_REFILL_STORE, Probe::DTLB_REFILL_STORE), Request::STORE},
+        {mask(Probe::L1I_REFILL, Probe::ITLB_REFILL), Request::FETCH},
+    };
+    for (const auto& row : FIRST) {
+        if (!(observed_.fired & row.probes)) continue;
+        const MemorySystem::Times& times = model_->memory.last_times(row.kind);
+        observed_.walked = times.translated - times.asked;
+        observed_.waited = times.ready - times.translated;
+        return;
+    }
+}
+
 // What is known of an instruction without models.
 void Core::observe(const Op& op, uint64_t pc, uint64_t next) {
     observed_ = {.pc = pc, .next = next, .cycle = cycles(), .cycles = 1, .fired = op.probes};
+    observed_.dispatched = observed_.completed = observed_.cycle;
     observed_.branch = branch_kind(op.probes);
     if (op.conditional && next != pc + op.length) observed_.fired |= mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);
 }
 
-// Tells of the instruction that was observed last, if a selection has come to it.
-void Core::choose() {
+// Tells of the instruction that was observed last, if a selection has come to it. Whether somebody wants the core to
+// stop.
+bool Core::choose() {
+    bool interrupts = false, chosen = false;
     for (Selection& selection : selections_) {
         const uint64_t now = sum(selection.probes);
         if (now < selection.due) continue;
-        selection.due += (1 + (now - selection.due) / selection.period) * selection.period;
-        observed_.op_class = class_of(observed_.pc);
-        selection.listener->selected(observed_);
+        if (!observed_.op_class_known) {
+            observed_.op_class = class_of(observed_.pc);
+            observed_.op_class_known = true;
+        }
+        const Reaction reaction = selection.listener->selected(observed_);
+        interrupts |= reaction.interrupts;
+        chosen = true;
+        if (!reaction.distance) {
+            selection.listener = nullptr;
+        } else if (reaction.probes && reaction.probes != selection.probes) {
+            selection.probes = reaction.probes;
+            selection.due = sum(selection.probes) + reaction.distance;
+        } else {
+            selection.due = std::max(selection.due + reaction.distance, now + 1);
+        }
     }
+    if (chosen) {
+        std::erase_if(selections_, [](const Selection& selection) { return !selection.listener; });
+        drop_budget();
+    }
+    return interrupts;
 }
 
 OpClass Core::class_of(uint64_t pc) {

@@ -2,9 +2,10 @@
 // selected.
 //
 // Two kinds of listeners. A path listener hears of every branch: branch records and traces are made of that. Blocks are
-// logged and recalled as ever, but one by one. A selection is one instruction of so many, or the one that made so many
-// events: a deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the
-// instruction. Where nobody listens nothing is looked at; who listens changes no count and no cycle.
+// logged and recalled as ever, but one by one. A selection is the instruction that makes the last of so many events: a
+// deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the instruction.
+// Who hears of it says when the next one is due. Where nobody listens nothing is looked at; who listens changes no
+// count and no cycle.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +28,30 @@ struct RetiredOp {
     uint64_t address = 0;       // of its first data access, if that is known
     uint64_t cycle = 0;         // of the core, at which it has retired
     uint64_t cycles = 0;        // since the instruction before it retired: not how long it took
+    uint64_t dispatched = 0;    // the cycle at which the back end has got it, and the one at which its results were
+    uint64_t completed = 0;     // there: with a pipeline; else `cycle`
+    uint64_t walked = 0;        // cycles until its address was translated, if that was not in the first TLB
+    uint64_t waited = 0;        // ... from then on until its data, if those were not in L1D
     ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load
     OpClass op_class = OpClass::NONE;
     BranchKind branch = BranchKind::NONE;
     uint16_t size = 0;  // of that access, bytes
     bool address_known = false;
+    bool op_class_known = false;  // it is found for who is told
+};
+
+// What becomes of a selection that has come to its instruction.
+struct Reaction {
+    ProbeMask probes = 0;     // 0: as before
+    uint64_t distance = 0;    // so many events until the next one; 0: there is none
+    bool interrupts = false;  // the core stops behind this one, as for a counter's overflow
 };
 
 class RetirementListener {
   public:
     virtual ~RetirementListener() = default;
     virtual void branch(const RetiredBranch&) {}
-    virtual void selected(const RetiredOp&) {}
+    virtual Reaction selected(const RetiredOp&) { return {}; }
 };
 
 // Where the data of a load or store came from, at the farthest.

@@ -167,7 +167,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
 bool Core::interrupt_raised() {
     bool raised = false;
     undue_until_ = 0;
-    if (!selections_.empty()) choose();
+    if (!selections_.empty()) raised = choose();
     for (auto& bank : banks_) raised |= bank->take_interrupt();
     return raised;
 }

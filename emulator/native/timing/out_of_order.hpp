@@ -72,6 +72,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override;
+    Stages last_stages() const override { return {std::min(hot_.cycle(), hot_.done), hot_.done}; }
 
   private:
     unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,

@@ -65,6 +65,23 @@ class Watcher(Protocol):
     def forget(self, file: File) -> None: ...
 
 
+class held:
+    """Files that a call works with stay open until it ends, whoever closes their descriptors meanwhile: fdget()."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, *files: File) -> None:
+        self._files = files
+
+    def __enter__(self) -> None:
+        for file in self._files:
+            file.retain()
+
+    def __exit__(self, *error: object) -> None:
+        for file in self._files:
+            file.release()
+
+
 class File:
     """An open file description: what several descriptors may share. A kind of file overrides what it can do.
 

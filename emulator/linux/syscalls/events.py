@@ -22,6 +22,7 @@ from emulator.linux.fs.file import (
     POLLPRI,
     POLLRDNORM,
     POLLWRNORM,
+    held,
 )
 from emulator.linux.process.task import Task
 from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
@@ -273,8 +274,9 @@ def _epoll_wait(
     layout = _event_layout(task)
     check_range(task.mm, events, limit * layout.size)
     watcher = _event_poll(task, instance)
-    yield from _wait(task, watcher.ready, watcher.wait_queues, timeout_ns, mask, "epoll_wait")
-    return watcher.take(layout, UserBuffer(task.mm, events, limit * layout.size))
+    with held(watcher):
+        yield from _wait(task, watcher.ready, watcher.wait_queues, timeout_ns, mask, "epoll_wait")
+        return watcher.take(layout, UserBuffer(task.mm, events, limit * layout.size))
 
 
 @syscall(x86_64=232)

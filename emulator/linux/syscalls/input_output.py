@@ -18,7 +18,7 @@ from emulator.linux.fs.destination import (
     in_memory,
     read_pieces,
 )
-from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File
+from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, POLLOUT, File, held
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleep, Sleeping, Wake, wait_until, work
@@ -61,14 +61,12 @@ def _readable_again(task: Task, file: File) -> Sleeping[bool]:
 
 def read_file(task: Task, file: File, destination: Destination) -> Sleeping[int]:
     """read(2) at the file's position, waiting if the file's user wants that."""
-    while True:
-        try:
-            return file.read(task, destination)
-        except LinuxError as error:
-            if not _waits(file, error):
-                raise
-        if not (yield from _readable_again(task, file)):
-            return 0
+    try:
+        return file.read(task, destination)
+    except LinuxError as error:
+        if not _waits(file, error):
+            raise
+    return (yield from _read_later(task, file, destination))
 
 
 def read_bytes(task: Task, file: File, size: int, at: int | None = None) -> Sleeping[bytes]:
@@ -107,20 +105,21 @@ def _write_rest(task: Task, file: File, data: bytes, done: int) -> Sleeping[int]
     """When `done` bytes have been written. An error after the first byte is the next call's, a signal's end, too."""
     ready = POLLOUT | POLLERR | POLLHUP
     what = f"a write of {file.path}"
-    while done < len(data) and not file.flags & O_NONBLOCK and (file.writes_all or not done):
-        before = file.wakes()  # with room for others there may be none for this one
-        until_ns = None if file.write_timeout_ns is None else task.clock.elapsed_ns() + file.write_timeout_ns
-        try:
-            while file.wakes() == before or not file.poll() & ready:
-                wake = yield Sleep(file.wait_queues(), until_ns, what)
-                if wake is Wake.SIGNAL:
-                    raise LinuxError(ERESTARTSYS, f"{what}: a signal came")
-                if wake is Wake.TIMEOUT:
-                    raise LinuxError(EAGAIN, f"{what}: the timeout is over")
-            file.check_waited_write()
-            done += _write_now(task, file, data[done:])
-        except LinuxError as error:
-            return cut_short(task, error, done)
+    with held(file):
+        while done < len(data) and not file.flags & O_NONBLOCK and (file.writes_all or not done):
+            before = file.wakes()  # with room for others there may be none for this one
+            until_ns = None if file.write_timeout_ns is None else task.clock.elapsed_ns() + file.write_timeout_ns
+            try:
+                while file.wakes() == before or not file.poll() & ready:
+                    wake = yield Sleep(file.wait_queues(), until_ns, what)
+                    if wake is Wake.SIGNAL:
+                        raise LinuxError(ERESTARTSYS, f"{what}: a signal came")
+                    if wake is Wake.TIMEOUT:
+                        raise LinuxError(EAGAIN, f"{what}: the timeout is over")
+                file.check_waited_write()
+                done += _write_now(task, file, data[done:])
+            except LinuxError as error:
+                return cut_short(task, error, done)
     return done
 
 
@@ -149,8 +148,14 @@ def read(task: Task, fd: int, buf: Address, count: Size) -> int | Sleeping[int]:
 
 
 def _read_later(task: Task, file: File, destination: Destination) -> Sleeping[int]:
-    if (yield from _readable_again(task, file)):
-        return (yield from read_file(task, file, destination))
+    """When there is something; 0 at the end."""
+    with held(file):
+        while (yield from _readable_again(task, file)):
+            try:
+                return file.read(task, destination)
+            except LinuxError as error:  # somebody else was first
+                if not _waits(file, error):
+                    raise
     return 0
 
 
@@ -209,18 +214,19 @@ def _read_into(
     """Fill `pieces` by `read(bytes done, destination)`, until there is less than there is room. How many bytes came."""
     done = 0
     parts = ([piece] for piece in pieces) if file.reads_each_piece else portions(pieces)
-    for part in parts:
-        if done >= PORTION_BYTES and (yield from ends_early(task, file)):
-            break
-        destination = in_memory(task.mm, part)
-        wanted = destination.left
-        try:
-            count = yield from read(done, destination)
-        except LinuxError as error:
-            return cut_short(task, error, done)
-        done += count
-        if count < wanted:
-            break
+    with held(file):
+        for part in parts:
+            if done >= PORTION_BYTES and (yield from ends_early(task, file)):
+                break
+            destination = in_memory(task.mm, part)
+            wanted = destination.left
+            try:
+                count = yield from read(done, destination)
+            except LinuxError as error:
+                return cut_short(task, error, done)
+            done += count
+            if count < wanted:
+                break
     return done
 
 
@@ -230,17 +236,18 @@ def _write_from(
     """Give `pieces` to `write(bytes done, data)`, until it takes less than it is given. How many bytes went."""
     done = 0
     parts = ([piece] for piece in pieces) if file.writes_each_piece else portions(pieces)
-    for portion in parts:
-        if done >= PORTION_BYTES and (yield from ends_early(task, file)):
-            break
-        try:
-            data = _gathered(task, file, portion)
-            written = yield from write(done, data)
-        except LinuxError as error:
-            return cut_short(task, error, done)
-        done += written
-        if written < sum(length for _, length in portion):
-            break
+    with held(file):
+        for portion in parts:
+            if done >= PORTION_BYTES and (yield from ends_early(task, file)):
+                break
+            try:
+                data = _gathered(task, file, portion)
+                written = yield from write(done, data)
+            except LinuxError as error:
+                return cut_short(task, error, done)
+            done += written
+            if written < sum(length for _, length in portion):
+                break
     return done
 
 

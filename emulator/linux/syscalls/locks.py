@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Hashable
 
 from emulator.linux.errors import EAGAIN, EBADF, EDEADLK, EINVAL, EOVERFLOW, LinuxError
-from emulator.linux.fs.file import File
+from emulator.linux.fs.file import File, held
 from emulator.linux.fs.locks import END_OF_FILE, FileLocks, Lock
 from emulator.linux.fs.open_files import SEEK_CUR, SEEK_END, SEEK_SET, OpenFile
 from emulator.linux.process.task import Task
@@ -100,11 +100,12 @@ def _take_later(task: Task, file: File, owner: Hashable, locks: FileLocks, wante
     if owner is not file and all_locks.would_deadlock(wanted, locks):
         raise LinuxError(EDEADLK, f"{file.path}: who has the lock waits for this process")
     all_locks.waiting[owner] = locks, wanted
-    try:
-        yield from wait_until(task, lambda: locks.take(wanted), lambda: (locks.changed,), f"a lock of {file.path}")
-    finally:
-        all_locks.waiting.pop(owner, None)
-    _own(task, file, locks, owner)
+    with held(file):
+        try:
+            yield from wait_until(task, lambda: locks.take(wanted), lambda: (locks.changed,), f"a lock of {file.path}")
+        finally:
+            all_locks.waiting.pop(owner, None)
+        _own(task, file, locks, owner)
     return 0
 
 
@@ -140,6 +141,7 @@ def flock(task: Task, fd: int, cmd: UInt) -> int | Sleeping[int]:
 
 
 def _flock_later(task: Task, file: File, locks: FileLocks, wanted: Lock) -> Sleeping[int]:
-    yield from wait_until(task, lambda: locks.take(wanted), lambda: (locks.changed,), f"a lock of {file.path}")
-    file.locked.add(locks)
+    with held(file):
+        yield from wait_until(task, lambda: locks.take(wanted), lambda: (locks.changed,), f"a lock of {file.path}")
+        file.locked.add(locks)
     return 0

@@ -16,7 +16,7 @@ from emulator.linux.errors import (
     LinuxError,
 )
 from emulator.linux.fs.destination import Destination, Piece, UserBuffer, check_range, in_memory, read_pieces
-from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, File
+from emulator.linux.fs.file import O_NONBLOCK, POLLERR, POLLHUP, POLLIN, File, held
 from emulator.linux.net.socket_addresses import AF_UNIX
 from emulator.linux.net.socket_addresses import Address as SocketAddress
 from emulator.linux.net.socket_messages import Message, Received
@@ -129,29 +129,30 @@ def _send(task: Task, socket: Socket, message: Message, address: SocketAddress |
         """Somebody has made room, or nobody will: too little for this message may be enough for `poll`."""
         return wakes() != before
 
-    while True:
-        try:
-            message.data = data[done:]
-            done += socket.send(message, address, target)
-            message.files = ()
-            if done == len(data) or not waits or not whole:
-                return done
-        except LinuxError as error:
-            if done and not (error.code == EAGAIN and waits):
-                return done
-            if flags & MSG_NOSIGNAL and isinstance(error, BrokenPipe):
-                raise LinuxError(error.code, error.why) from None
-            if error.code != EAGAIN or not waits:
+    with held(socket):
+        while True:
+            try:
+                message.data = data[done:]
+                done += socket.send(message, address, target)
+                message.files = ()
+                if done == len(data) or not waits or not whole:
+                    return done
+            except LinuxError as error:
+                if done and not (error.code == EAGAIN and waits):
+                    return done
+                if flags & MSG_NOSIGNAL and isinstance(error, BrokenPipe):
+                    raise LinuxError(error.code, error.why) from None
+                if error.code != EAGAIN or not waits:
+                    raise
+            try:
+                before = wakes()
+                if not (yield from wait_until(task, changed, queues, f"a send of {socket.path}", until_ns)):
+                    raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
+                socket.check_waited_write()
+            except LinuxError:
+                if done:
+                    return done
                 raise
-        try:
-            before = wakes()
-            if not (yield from wait_until(task, changed, queues, f"a send of {socket.path}", until_ns)):
-                raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
-            socket.check_waited_write()
-        except LinuxError:
-            if done:
-                return done
-            raise
 
 
 def _control_messages(data: bytes) -> list[tuple[int, int, bytes]]:
@@ -241,30 +242,33 @@ def _receive(task: Task, socket: Socket, destination: Destination, flags: int) -
     def ready() -> bool:
         return bool(socket.poll() & (POLLIN | POLLERR | POLLHUP))
 
-    while True:
-        try:
-            received = socket.receive(destination, peek=peek)
-            if whole is None:
-                whole = received
-            else:
-                whole.count += received.count
-                whole.files += received.files
-            wants_more = flags & MSG_WAITALL and not peek and socket.kind == SOCK_STREAM and received.count
-            if not wants_more or whole.files or not destination.left:
-                return whole
-            continue
-        except LinuxError as error:
-            if error.code != EAGAIN or not waits:
+    with held(socket):
+        while True:
+            try:
+                received = socket.receive(destination, peek=peek)
+                if whole is None:
+                    whole = received
+                else:
+                    whole.count += received.count
+                    whole.files += received.files
+                wants_more = flags & MSG_WAITALL and not peek and socket.kind == SOCK_STREAM and received.count
+                if not wants_more or whole.files or not destination.left:
+                    return whole
+                continue
+            except LinuxError as error:
+                if error.code != EAGAIN or not waits:
+                    if whole is not None:
+                        return whole
+                    raise
+            try:
+                if not (
+                    yield from wait_until(task, ready, socket.wait_queues, f"a receive of {socket.path}", until_ns)
+                ):
+                    raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
+            except LinuxError:
                 if whole is not None:
                     return whole
                 raise
-        try:
-            if not (yield from wait_until(task, ready, socket.wait_queues, f"a receive of {socket.path}", until_ns)):
-                raise LinuxError(EAGAIN, f"{socket.path}: the timeout is over")
-        except LinuxError:
-            if whole is not None:
-                return whole
-            raise
 
 
 def _length(socket: Socket, received: Received, flags: int) -> int:

@@ -18,7 +18,7 @@ from emulator.linux.errors import (
     ETIMEDOUT,
     LinuxError,
 )
-from emulator.linux.fs.file import O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK
+from emulator.linux.fs.file import O_ACCMODE, O_CREAT, O_EXCL, O_NONBLOCK, held
 from emulator.linux.ipc.posix_queues import (
     HARD_MESSAGE_BYTES,
     HARD_MESSAGES,
@@ -102,8 +102,9 @@ def _wait(task: Task, file: QueueFile, queue: WaitQueue, *, has_room: bool, unti
 
     what = f"message queue {file.path}"
     timer = partial(task.sleeper, CLOCK_REALTIME, HrTimerMode.ABS, 0)
-    if not (yield from wait_until(task, ready, lambda: (queue,), what, until_ns, timer=timer)):
-        raise LinuxError(ETIMEDOUT, f"message queue {file.path}")
+    with held(file):
+        if not (yield from wait_until(task, ready, lambda: (queue,), what, until_ns, timer=timer)):
+            raise LinuxError(ETIMEDOUT, f"message queue {file.path}")
 
 
 @syscall(aarch64=182, x86_64=242)

@@ -19,7 +19,7 @@ from emulator.linux.errors import (
     ESOCKTNOSUPPORT,
     LinuxError,
 )
-from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK, File
+from emulator.linux.fs.file import O_CLOEXEC, O_NONBLOCK, File, held
 from emulator.linux.fs.permissions import WRITE
 from emulator.linux.net import socket_options
 from emulator.linux.net.datagram_sockets import DatagramSocket, pair
@@ -227,17 +227,18 @@ def connect(task: Task, fd: int, uservaddr: Address, addrlen: int) -> int | Slee
 
 def _connect_later(task: Task, socket: Socket, name: SocketAddress, target: StreamSocket) -> Sleeping[int]:
     """Too many others wait to be accepted."""
-    while True:
-        yield from wait_until(
-            task, lambda: target.has_room_for_client, lambda: (target.accepted,), f"a connect of {socket.path}"
-        )
-        try:
-            socket.connect(name, target)
-        except LinuxError as error:
-            if error.code != EAGAIN:
-                raise
-        else:
-            return 0
+    with held(socket):
+        while True:
+            yield from wait_until(
+                task, lambda: target.has_room_for_client, lambda: (target.accepted,), f"a connect of {socket.path}"
+            )
+            try:
+                socket.connect(name, target)
+            except LinuxError as error:
+                if error.code != EAGAIN:
+                    raise
+            else:
+                return 0
 
 
 @syscall(aarch64=201, x86_64=50)
@@ -264,17 +265,18 @@ def accept4(task: Task, fd: int, upeer_sockaddr: Address, upeer_addrlen: Address
 
 def _accept_later(task: Task, socket: Socket, address: int, size_at: int, flags: int) -> Sleeping[int]:
     until_ns = None if socket.read_timeout_ns is None else task.clock.elapsed_ns() + socket.read_timeout_ns
-    while True:
-        yield from wait_until(
-            task, lambda: bool(socket.poll()), socket.wait_queues, f"an accept of {socket.path}", until_ns
-        )
-        try:
-            server = socket.accept(flags & O_NONBLOCK)
-        except LinuxError as error:
-            if error.code != EAGAIN or (until_ns is not None and task.clock.elapsed_ns() >= until_ns):
-                raise
-        else:
-            return _accepted(task, server, address, size_at, flags)
+    with held(socket):
+        while True:
+            yield from wait_until(
+                task, lambda: bool(socket.poll()), socket.wait_queues, f"an accept of {socket.path}", until_ns
+            )
+            try:
+                server = socket.accept(flags & O_NONBLOCK)
+            except LinuxError as error:
+                if error.code != EAGAIN or (until_ns is not None and task.clock.elapsed_ns() >= until_ns):
+                    raise
+            else:
+                return _accepted(task, server, address, size_at, flags)
 
 
 def _accepted(task: Task, server: Socket, address: int, size_at: int, flags: int) -> int:

@@ -7,7 +7,7 @@ import struct
 
 from emulator.linux.errors import EAGAIN, EBADF, EINVAL, ESPIPE, LinuxError
 from emulator.linux.fs.destination import KernelBuffer, in_memory
-from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File
+from emulator.linux.fs.file import O_APPEND, O_NONBLOCK, File, held
 from emulator.linux.fs.open_files import OpenFile
 from emulator.linux.fs.pipes import Pipe, PipeEnd, check_readers, read_pipe, write_pipe
 from emulator.linux.fs.standard_streams import PIPE_BYTES, StandardStream
@@ -143,7 +143,12 @@ def splice(
     for file, offset in zip(files, (off_in, off_out), strict=True):
         if offset and is_pipe(file):
             raise LinuxError(ESPIPE, f"{file.path} is a pipe and has no offsets")
-    return _splice(task, *files, off_in, off_out, len_, flags)
+    return _holding(files, _splice(task, *files, off_in, off_out, len_, flags))
+
+
+def _holding(files: tuple[File, ...], call: Sleeping[int]) -> Sleeping[int]:
+    with held(*files):
+        return (yield from call)
 
 
 def _splice(
@@ -186,7 +191,7 @@ def tee(task: Task, fdin: int, fdout: int, len_: Size, flags: UInt) -> int | Sle
     if not isinstance(one, PipeEnd) or not isinstance(other, PipeEnd) or one.pipe is other.pipe:
         raise LinuxError(EINVAL, f"{one.path} and {other.path} are not two pipes of the machine's")
     waits = not flags & SPLICE_F_NONBLOCK and not (one.flags | other.flags) & O_NONBLOCK
-    return _tee(task, one.pipe, other, len_, waits=waits)
+    return _holding(ends, _tee(task, one.pipe, other, len_, waits=waits))
 
 
 def _tee(task: Task, source: Pipe, target: PipeEnd, size: int, *, waits: bool) -> Sleeping[int]:

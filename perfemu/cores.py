@@ -9,8 +9,10 @@ from functools import partial
 from emulator.core_file.core_file import CoreFile, load_core
 from emulator.core_file.layers import CoreFileError, names
 from emulator.core_file.probes import fires, kernel_takes_time
+from emulator.core_file.units import UNITS
 from perfemu.errors import UsageError
 from pmu.model import PmuModel, model
+from pmu.unit_pmu import unit_pmus
 
 DEFAULT_CORES = {"aarch64": "neoverse-n1", "x86_64": "zen5"}  # by ISA
 
@@ -34,9 +36,16 @@ def core(name: str, changes: Sequence[str] = ()) -> CoreFile:
     return loaded
 
 
-def core_for(name: str | None, isa: str, changes: Sequence[str] = (), *, untimed: bool = False) -> CoreFile:
-    """What `name` names, and None the default for the ISA; UsageError if it does not execute that."""
-    loaded = core(DEFAULT_CORES[isa] if name is None else name, changes)
+def core_for(
+    name: str | None, isa: str, changes: Sequence[str] = (), *, units: Sequence[str] = (), untimed: bool = False
+) -> CoreFile:
+    """What `name` names, and None the default for the ISA, with `units` lent. UsageError if it does not execute that,
+    or cannot have those."""
+    loaded = core(DEFAULT_CORES[isa] if name is None else name, changes).with_units(units)
+    for unit in units:
+        if UNITS.get(unit) != isa:
+            there = ", ".join(name for name, owner in UNITS.items() if owner == isa) or "none"
+            raise UsageError(f"--unit {unit}: there is no such unit of {isa} cores; there is {there}")
     loaded = loaded.untimed() if untimed else loaded
     pmu_of(loaded, isa)
     return loaded
@@ -51,7 +60,8 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
         .on(isa)
         .limited_to(partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by))
     )
-    return replace(limited, slots=_slots(loaded))
+    units = frozenset((*loaded.units, *loaded.lent))
+    return replace(limited, slots=_slots(loaded), units=units, sources=(*limited.sources, *unit_pmus(units)))
 
 
 def isa_of_pmu(name: str) -> str:

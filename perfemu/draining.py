@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from perfcore.abi.constants import RecordType
 from perfcore.abi.sample import HEADER
 from perfcore.events.ring_buffer import RingBuffer
+from perfcore.perfdata.auxtrace import AuxTrace
 from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.aux_reader import AuxReader
 from perfemu.interruption import Interruption
 
 
@@ -25,13 +27,16 @@ class Drain:
         newest: Sequence[RingBuffer],
         writer: Callable[[], PerfDataWriter],
         interruption: Interruption,
+        traces: Sequence[AuxReader] = (),
     ) -> None:
-        """`newest`: those that are written backward. `writer`: of the file that is written now."""
+        """`newest`: those that are written backward. `writer`: of the file that is written now. `traces`: what else
+        is beside the buffers."""
         self.samples = 0
         self.wakeups = 0
         self.after_round: Callable[[], None] | None = None
         self._buffers = buffers
         self._newest = newest
+        self._traces = traces
         self._writer = writer
         self._interruption = interruption
 
@@ -54,14 +59,17 @@ class Drain:
         """CPU after CPU: readers sort the records of a round by time. `newest`: of those written backward, too."""
         records = [buffer.drain() for buffer in self._buffers]
         records += [record for buffer in (self._newest if newest else ()) for record in buffer.newest()]
-        self._write(b"".join(records))
+        traces = [trace for reader in self._traces if (trace := reader.read()) is not None]
+        self._write(b"".join(records), traces)
 
-    def _write(self, records: bytes) -> None:
-        if records:
+    def _write(self, records: bytes, traces: Sequence[AuxTrace]) -> None:
+        if records or traces:
             self.wakeups += 1
             self.samples += _count_samples(records)
             writer = self._writer()
             writer.write(records)
+            for trace in traces:
+                writer.write_auxtrace(trace)
             if not self._newest:  # what is in those is older than what was written before
                 writer.finish_round()  # readers sort by time; they need not wait for the file's end to do so
 

@@ -13,6 +13,7 @@ from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.late_probes import LateProbes
 from perfcore.events.pmu_driver import PmuDriver
+from perfemu.units import unit_drivers
 from pmu.model import PmuModel
 
 
@@ -24,4 +25,5 @@ def all_drivers(
     breakpoints = BreakpointDriver(kernel, measures=measures)
     of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints
     by_memory = () if measures else (KprobeDriver(probes), UprobeDriver(probes))  # of who opens an event: its names
-    return [hardware, *of_the_machine, *software_clocks(kernel), *of_software, *by_memory]
+    units = unit_drivers(kernel, model)
+    return [hardware, *of_the_machine, *units, *software_clocks(kernel), *of_software, *by_memory]

@@ -12,6 +12,7 @@ from perfemu.draining import Drain
 from perfemu.moments import Clockwork
 
 RING_BUFFER_PAGES = 128  # of 4 KiB: perf's default, 512 KiB
+AUX_PAGES = 1024  # ... of an AUX area: 4 MiB, as for who may lock as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Files:
     """What becomes of the records."""
 
     pages: int = RING_BUFFER_PAGES  # of each buffer
+    aux_pages: int = AUX_PAGES  # of the AUX area beside it
     most_bytes: int | None = None  # of a file; then the run ends: --max-size
     switching: Switching = NO_SWITCHING
 

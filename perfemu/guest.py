@@ -29,6 +29,7 @@ class Guest:
     core: str | os.PathLike[str] | None = None  # a name or a core file; None: the ISA's default
     core_changes: Sequence[str] = ()  # as --set takes them: "l1d.size=64KiB"
     pmu: str | None = None  # a model of pmu/models/ instead of the core's
+    units: Sequence[str] = ()  # lent to the core, which has not got them
     untimed: bool = False  # the core's identity, at one cycle an instruction
     fast_forward: int | str = 0  # instructions or "region"
     warmup: int | str = 0  # ... behind those

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from emulator.core_file.units import UNITS
 from emulator.frequency import read_profile
 from emulator.linux.configuration import MOST_OUTPUT_BYTES, MOST_TASKS, LinuxConfig
 from emulator.linux.fast_forward import Skipped, Until
@@ -73,6 +74,10 @@ OPTIONS = {  # in the order of help texts
     "pmu": GuestOption(
         "--pmu", "NAME", MACHINE,
         "instead of the core's PMU: a model in pmu/models/, such as pmuv3p9 or loongarch, see docs/cores.md",
+    ),
+    "units": GuestOption(
+        "--unit", "NAME", MACHINE,
+        f"lend the core a unit that its silicon has not, see docs/units.md: {', '.join(UNITS)}",
     ),
     "untimed": GuestOption(
         "--untimed", None, MACHINE,

@@ -19,6 +19,7 @@ from perfemu.vendor_metrics.tables import literals_of, metrics_of
 from pmu.event import Event, Support
 from pmu.generic_events import HardwareId, cache_event
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 
 KINDS = {
     "hw": "Hardware event",
@@ -142,6 +143,8 @@ def _support(events: Iterable[str], model: PmuModel) -> Support | None:
 def source_events(model: PmuModel) -> Iterator[Listed]:
     """Of the machine's other PMUs."""
     for source in model.sources:
+        if isinstance(source, UnitPmu):
+            yield Listed((f"{source.name}//",), "pmu", Support.EXACT, source.note, f"{source.name}//")
         aliases: dict[str, list[str]] = {}
         for alias, name in source.aliases.items():
             aliases.setdefault(name, []).append(f"{source.name}/{alias}/")

@@ -25,6 +25,7 @@ from perfcore.perfdata.header import Feature
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
+from perfemu.aux_reader import AuxReader
 from perfemu.counters import enable_groups, switch_events
 from perfemu.destination import Destinations
 from perfemu.draining import Drain
@@ -33,13 +34,14 @@ from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import TRACKING, Sampling, counting_attr, record_attrs
 from perfemu.events.changes import UNCHANGED, Changes, set_filter
 from perfemu.events.spec import EventSpec
-from perfemu.file_limits import ONE_FILE, RING_BUFFER_PAGES, FileLimits, Files, LimitedRun
+from perfemu.file_limits import AUX_PAGES, ONE_FILE, RING_BUFFER_PAGES, FileLimits, Files, LimitedRun
 from perfemu.guest import Guest
 from perfemu.interruption import Interrupted, Interruption
 from perfemu.moments import ALWAYS, When, let_switch
 from perfemu.namespace import Namespace
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
+from perfemu.units import auxtrace_info
 
 DEFAULT_EVENTS = ("cycles",)
 ANY_CPU = -1
@@ -191,10 +193,14 @@ class Recorder:
         command_line: tuple[str, ...] = (),
         make_exact: MakeExact | None = None,
         pages: int = RING_BUFFER_PAGES,
+        aux_pages: int = AUX_PAGES,
     ) -> None:
         """`make_exact`: ExactSamples, for no samples but how often each instruction made each event. `pages`: of each
-        buffer."""
-        sampling = replace(sampling, exact=make_exact is not None)
+        buffer; `aux_pages`: of the area beside it, where an event's unit traces."""
+        tracing = [spec for spec in specs if spec.traces]
+        if len(tracing) > 1:
+            raise UsageError(f"record: {tracing[0].name} and {tracing[1].name}: one trace is recorded at a time")
+        sampling = replace(sampling, exact=make_exact is not None, traces=bool(tracing))
         if sampling.tracks_apart:
             specs = [*specs, TRACKING]
         system_wide = scope.cpus is not None
@@ -219,6 +225,12 @@ class Recorder:
             RingBuffer.allocate(pages, overwrite=True, backward=True) for _ in (cpus if sampling.backward else ())
         ]
         self._attach_buffers()
+        self._traces = [
+            AuxReader(event, buffer, number, aux_pages)
+            for number, (events, buffer) in enumerate(zip(self._opened, self._buffers, strict=True))
+            for event, spec in zip(events, specs, strict=True)
+            if spec.traces
+        ]
         for event in self.tracking[:1]:
             if event.attr.cgroup:  # of the only control group that is there before anybody makes one
                 event.write_record(event.output.record(Cgroup(ROOT_ID, "/")))
@@ -230,6 +242,8 @@ class Recorder:
         self.features = session.features(command_line)
         self.features.groups = _groups(specs)
         self.features.tracing_data = _tracing_data(specs, session.isa)
+        if tracing:
+            self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread)
         if sampling.clock is not None:
             self.features.other |= _clock_features(sampling.clock, session)
         self.described = [
@@ -262,7 +276,7 @@ class Recorder:
 
     def write_to(self, writer: Callable[[], PerfDataWriter], interruption: Interruption) -> None:
         """From now on, whenever half a buffer is full. `writer`: of the file that is written then."""
-        self.drain = drain = Drain(self._buffers, self._newest, writer, interruption)
+        self.drain = drain = Drain(self._buffers, self._newest, writer, interruption, self._traces)
         for buffer in self._buffers:
             buffer.on_wakeup = drain
 
@@ -325,7 +339,7 @@ def record(
         sampling = replace(sampling, inherit=True)  # by which alone the events come to those
     specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
     sampling = replace(sampling, of_cgroups=any(spec.cgroup is not None for spec in specs))
-    recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages)
+    recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages, files.aux_pages)
     time = partial(_time_of, session)
     with (
         Destinations(output, recorder.described, recorder.features, files.switching, time) as destinations,

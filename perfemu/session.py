@@ -77,7 +77,9 @@ class Session:
             self.isa = identify(located.host_path, lambda path: self.space.on_host(path) or path)
         except ProgramError as problem:
             raise PerfemuError(problem.message, problem.exit_status) from None
-        self.core = core_for(guest.core_name, self.isa, guest.changes(self.isa), untimed=guest.untimed)
+        self.core = core_for(
+            guest.core_name, self.isa, guest.changes(self.isa), units=guest.units, untimed=guest.untimed
+        )
         self.pmu_model = pmu_of(self.core, self.isa)
         self._kind = PMU_KINDS[self.pmu_model.driver]
         self._counters = measuring_counters(self.pmu_model, guest.counters)

@@ -45,16 +45,23 @@ class CoreFile:
     pmu_models: Mapping[str, str]  # by ISA
     kernel: KernelCosts
     tables: Tables
+    units: tuple[str, ...] = ()  # of emulator.core_file.units
+    lent: tuple[str, ...] = ()  # more of them, which its silicon has not
     timed: bool = True  # False: what it says of itself, but each instruction takes one cycle (--untimed)
 
     def untimed(self) -> CoreFile:
         """The same processor to whoever asks, as fast as `ideal`."""
         return replace(self, timed=False, kernel=KernelCosts())
 
+    def with_units(self, names: Sequence[str]) -> CoreFile:
+        """The same, and with these units."""
+        return replace(self, lent=tuple(name for name in dict.fromkeys(names) if name not in self.units))
+
     @property
     def title(self) -> str:
         """For headers: a core with changes is not the one of that name."""
-        return ", ".join((self.name, *self.changes, *(() if self.timed else ("untimed",))))
+        lent = (f"with {name}" for name in self.lent)
+        return ", ".join((self.name, *self.changes, *lent, *(() if self.timed else ("untimed",))))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -232,5 +239,6 @@ def _core_file(data: Tables, changes: tuple[str, ...]) -> CoreFile:
         validated=f"not validated: {data['name']} with changes" if changes else str(data["validated"]),
         pmu_models=pmu,
         kernel=KernelCosts(**dict(_integers(data.get("kernel")))),
+        units=_texts(data.get("units")),
         tables={name: table for name, table in data.items() if isinstance(table, dict)},
     )

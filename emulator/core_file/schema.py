@@ -27,6 +27,7 @@ from emulator.core_file.keys import (
     ports,
     several_of,
 )
+from emulator.core_file.units import UNITS
 from emulator.op_classes import OpClass
 
 REPLACEMENT = one_of("replacement", "which line makes room", native("replacement_policies"), default="lru")
@@ -223,6 +224,7 @@ TABLES = (
             Key("summary", Kind.TEXT, "one line", required=True),
             Key("isas", Kind.TEXTS, "what it executes", required=True, choices=fixed(*ISAS)),
             Key("frequency_hz", Kind.INTEGER, "cycles in a second", 1_000_000, 100_000_000_000, required=True),
+            several_of("units", "what observes execution besides the PMU, see docs/units.md", fixed(*UNITS)),
             Key("sources", Kind.TEXTS, "where the facts are from", required=True),
             Key("validated", Kind.TEXT, "against what it was compared, in one line", required=True),
         ),

@@ -74,6 +74,7 @@ class Features:
     pmu_mappings: tuple[tuple[int, str], ...] = ()  # (attr.type, sysfs name), ascending
     groups: tuple[EventGroup, ...] = ()
     jit_files: tuple[JitFile, ...] = ()
+    first_records: bytes = b""  # before all others: PERF_RECORD_AUXTRACE_INFO, and what must precede it
     other: dict[int, bytes] = field(default_factory=dict)
 
     def pack(self) -> dict[int, bytes]:

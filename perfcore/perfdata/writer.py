@@ -14,6 +14,7 @@ from emulator.linux.mm.mapping import PROT_EXEC
 from perfcore.abi.constants import Misc, RecordType, SampleType
 from perfcore.abi.records import Mmap, Mmap2, Mmap2BuildId, decode_record
 from perfcore.abi.sample import HEADER, sample_id_size
+from perfcore.perfdata.auxtrace import AuxTrace, pack_auxtrace_index
 from perfcore.perfdata.features import EventDescription, Features, file_attr, pack_appendix
 from perfcore.perfdata.header import (
     DATA_SIZE_OFFSET,
@@ -74,11 +75,14 @@ class PerfDataWriter:
         )
         self._closed = False
         self._patched = 0
+        self._auxtraces: list[int] = []  # where they begin in the file
         self._header = FileHeader()
         if pipe:
             self._start_pipe()
         else:
             self._start_file()
+        if self.features.first_records:
+            self._append(self.features.first_records)
 
     def _start_file(self) -> None:
         ids = []
@@ -112,6 +116,14 @@ class PerfDataWriter:
     def write(self, records: bytes) -> None:
         """Append whole records."""
         self._scan.add(records)
+        self._append(records)
+
+    def write_auxtrace(self, trace: AuxTrace) -> None:
+        """Append what has been traced, behind the records that tell of it."""
+        self._auxtraces.append(self._header.data.offset + self.data_bytes)
+        self._append(trace.pack())
+
+    def _append(self, records: bytes) -> None:
         self._file.write(records)
         self.data_bytes += len(records)
         if self._pipe:
@@ -191,6 +203,8 @@ class PerfDataWriter:
         if self.features.sample_time_ns is None:
             self.features.sample_time_ns = self._scan.sample_time_ns
         blobs = self.features.pack()
+        if self._auxtraces:
+            blobs = dict(sorted({**blobs, Feature.AUXTRACE: pack_auxtrace_index(self._auxtraces)}.items()))
         data = Section(self._header.data.offset, self.data_bytes)
         offset = data.end + SECTION_SIZE * len(blobs)
         table = []

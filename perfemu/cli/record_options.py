@@ -12,7 +12,7 @@ from perfemu.cli.options import AttachedValue, add_refused_options, checked, pos
 from perfemu.destination import MOST_FILES, Switching
 from perfemu.errors import UsageError
 from perfemu.events.sample_options import SAMPLE_OPTIONS
-from perfemu.file_limits import RING_BUFFER_PAGES, Files
+from perfemu.file_limits import AUX_PAGES, RING_BUFFER_PAGES, Files
 from perfemu.moments import Span
 from perfemu.quantities import SECOND_NS, size_bytes, time_ns
 
@@ -95,8 +95,10 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-o", "--output", metavar="FILE", default="perf.data", help="file to write, - is stdout")
     group.add_argument("--overwrite", action="store_true", help="keep the last samples alone, as many as a buffer has")
     group.add_argument(
-        "-m", "--mmap-pages", metavar="PAGES | SIZE", type=checked(_pages), default=RING_BUFFER_PAGES,
-        help="buffer of each CPU, in pages of 4 KiB, or as 512K; it matters to --overwrite and --switch-output [128]",
+        "-m", "--mmap-pages", metavar="PAGES | SIZE[,PAGES | SIZE]", type=checked(_buffers),
+        default=(RING_BUFFER_PAGES, AUX_PAGES),
+        help="buffer of each CPU, in pages of 4 KiB, or as 512K; it matters to --overwrite and --switch-output; behind "
+        "a comma that of traces (AUX area) [128,1024]",
     )  # fmt: skip
     group.add_argument(
         "--switch-output", action=AttachedValue, read=_switch, metavar="=SIZE | TIME | signal",
@@ -127,7 +129,8 @@ def files_of(options: argparse.Namespace) -> Files:
         files=options.switch_max_files or MOST_FILES,
         names_time=options.timestamp_filename,
     )
-    return Files(options.mmap_pages, options.max_size, switching)
+    pages, aux_pages = options.mmap_pages
+    return Files(pages, aux_pages, options.max_size, switching)
 
 
 def refuse_options(parser: argparse.ArgumentParser) -> None:
@@ -157,6 +160,12 @@ def _clock(text: str) -> int:
     if name not in _CLOCKS:
         raise argparse.ArgumentTypeError(f"'{text}' is no clock; there is {', '.join(_CLOCKS)}")
     return _CLOCKS[name]
+
+
+def _buffers(text: str) -> tuple[int, int]:
+    """Pages of the ring buffer, and of the AUX area; what is not said is as without the option."""
+    ring, _, aux = text.partition(",")
+    return _pages(ring) if ring else RING_BUFFER_PAGES, _pages(aux) if aux else AUX_PAGES
 
 
 def _pages(text: str) -> int:

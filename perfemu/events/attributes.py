@@ -41,12 +41,13 @@ class Sampling:
     backward: bool = False  # only the last samples are kept
     per_thread: bool = False  # one buffer for all CPUs, and the first task alone
     of_cgroups: bool = False  # some events are of control groups alone
+    traces: bool = False  # one event writes into an AUX area
 
     @property
     def tracks_apart(self) -> bool:
         """Whether tasks and mappings are told of by an event of their own: the others are not there all the time, or
         do not hear of all tasks."""
-        return self.begins_later or self.is_switched or self.backward or self.of_cgroups
+        return self.begins_later or self.is_switched or self.backward or self.of_cgroups or self.traces
 
 
 TRACKING = EventSpec("dummy", PerfType.SOFTWARE, SoftwareId.DUMMY, -1, modifiers=parse_modifiers("u"), period=1)
@@ -108,7 +109,7 @@ def record_attrs(specs: Sequence[EventSpec], sampling: Sampling, isa: str = "x86
     tracking = len(specs) - 1 if sampling.tracks_apart else 0
     attrs = [_record_attr(spec, sampling, isa, tracking=number == tracking) for number, spec in enumerate(specs)]
     if len(attrs) > 1:  # samples must say whose they are: by ID, or by IDENTIFIER where their layouts differ
-        same_layout = len({attr.sample_type for attr in attrs}) == 1
+        same_layout = len({attr.sample_type for attr in attrs}) == 1 and not sampling.traces
         for attr in attrs:
             attr.sample_type |= SampleType.ID if same_layout else SampleType.IDENTIFIER
     return attrs
@@ -159,6 +160,9 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         sample_type |= SampleType.CPU
     if frequency is not None:
         sample_type |= SampleType.PERIOD
+    if spec.traces:
+        period, frequency = 1, None
+        sample_type &= ~SampleType.PERIOD
     if sampling.nothing and spec is not TRACKING:  # what a sample would have stays as it is, in the records besides
         period, frequency = (0, None) if frequency is None else (None, 0)
     return _base_attr(spec).copy(

@@ -13,6 +13,7 @@ from perfemu.events.spec import EventSpec, Modifiers
 from pmu.event import UnknownEvent
 from pmu.event_source import EventSource
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 
 _PREFIXES = {  # of the vendors' names: whose events these are
     "unc_arb_": "uncore_arb",
@@ -104,6 +105,8 @@ class Sources:
     def checked(self, source: EventSource, modifiers: Modifiers, text: str) -> Modifiers:
         """Raises EventSyntaxError where they ask `source` for what it cannot tell apart."""
         asked = [letter for letter in modifiers.text if letter in _FILTERS]
+        if isinstance(source, UnitPmu):
+            return modifiers  # they are its driver's to judge
         if asked or modifiers.precise:
             letters = "".join(asked) or "p"
             raise EventSyntaxError(f"'{text}': {source.name} counts whatever happens: it knows no modifier '{letters}'")

@@ -11,6 +11,7 @@ from pmu.event import Event
 from pmu.event_source import EventSource
 from pmu.generic_events import HardwareId, cache_event
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 
 MAX_PRECISE = 3
 
@@ -95,6 +96,11 @@ class EventSpec:
     def system_wide(self) -> bool:
         """Counted for all CPUs at once: nobody can tell whose it is."""
         return self.source is not None and self.source.system_wide
+
+    @property
+    def traces(self) -> bool:
+        """Its unit writes into an AUX area."""
+        return isinstance(self.source, UnitPmu) and self.source.has_aux
 
     @property
     def is_hardware(self) -> bool:

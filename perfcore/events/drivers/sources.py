@@ -1,4 +1,4 @@
-"""The machine's PMUs besides its CPUs' own: their attr.types, and a driver for each."""
+"""The machine's PMUs besides its CPUs' own: their attr.types, and a driver for each but those of units."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.kernel import Linux
 from pmu.event_source import EventSource
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 
 SourceDriver = MsrDriver | UncoreDriver
 
 
 def source_types(model: PmuModel) -> dict[str, int]:
     """Name -> attr.type."""
-    return {source.name: FIRST_DYNAMIC_TYPE + number for number, source in enumerate(model.sources)}
+    first = FIRST_DYNAMIC_TYPE + (model.driver == "arm_pmuv3")  # which has such a type itself
+    return {source.name: first + number for number, source in enumerate(model.sources)}
 
 
 def source_drivers(kernel: Linux, model: PmuModel) -> list[SourceDriver]:
     """Those of parts count with as many counters as `model` has, if it has limits."""
     types = source_types(model)
-    return [_driver(kernel, source, types[source.name], model) for source in model.sources]
+    counting = (source for source in model.sources if not isinstance(source, UnitPmu))
+    return [_driver(kernel, source, types[source.name], model) for source in counting]
 
 
 def _driver(kernel: Linux, source: EventSource, type: int, model: PmuModel) -> SourceDriver:

@@ -30,6 +30,7 @@ SAID = {  # how both say the same, of every option
     "core": ("cortex-a55", "cortex-a55"),
     "core_changes": ("l1d.size=64KiB", ["l1d.size=64KiB"]),
     "pmu": ("pmuv3p5", "pmuv3p5"),
+    "units": ("bts", ["bts"]),
     "untimed": (None, True),
     "fast_forward": ("region", "region"),
     "warmup": ("7", 7),

@@ -1,0 +1,61 @@
+"""AuxReader: the tool's side of an AUX area: mapped beside its event's buffer, and emptied into perf.data."""
+
+from __future__ import annotations
+
+from emulator.linux.mm.mapping import PAGE_SIZE
+from perfcore.abi import mmap_page
+from perfcore.events.aux_area import AuxArea
+from perfcore.events.event import PerfEvent
+from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.ring_buffer import RingBuffer
+from perfcore.perfdata.auxtrace import AuxTrace
+from perfemu.errors import UsageError
+
+
+class AuxReader:
+    """Of `buffer`, number `index`, into whose AUX area the unit of `event` writes."""
+
+    def __init__(self, event: PerfEvent, buffer: RingBuffer, index: int, pages: int) -> None:
+        """`pages`: 2**n. Raises UsageError where its unit can do nothing with as many."""
+        unit = event.driver.aux
+        assert unit is not None, "its PMU has an AUX area"
+        offset, size = PAGE_SIZE + buffer.data_size, pages * PAGE_SIZE
+        mmap_page.AUX_OFFSET.write(buffer.page, offset)
+        mmap_page.AUX_SIZE.write(buffer.page, size)
+        self._buffer, self._index = buffer, index
+        self._cpu = None if event.cpu < 0 else event.cpu
+        self._references = 0
+        self._area = buffer.aux = _area(event, unit, buffer, offset, size)
+        self._area.mappings = 1
+
+    def read(self) -> AuxTrace | None:
+        """What has been written since the last time, which the unit may then write over; None: nothing."""
+        area = self._area
+        tail: int = mmap_page.AUX_TAIL.read(area.page)
+        length = area.head - tail
+        if not length:
+            return None
+        first = tail % area.size
+        data = bytes(area.memory[first : first + length])
+        data += bytes(area.memory[: length - len(data)])
+        mmap_page.AUX_TAIL.write(area.page, area.head)
+        self._references += 1
+        return AuxTrace(data, tail, self._references, self._index, self._cpu)
+
+
+def _area(event: PerfEvent, unit: AuxUnit[PerfEvent], buffer: RingBuffer, offset: int, size: int) -> AuxArea:
+    def setup(memory: memoryview, overwrite: bool) -> object:
+        private = unit.setup_aux(event, memory, overwrite)
+        if private is None:
+            raise UsageError(f"record -m: {event.driver.name} can do nothing with an AUX area of {size // 1024} KiB")
+        return private
+
+    return AuxArea(
+        buffer.page,
+        memoryview(bytearray(size)),
+        offset=offset,
+        overwrite=False,
+        watermark=event.attr.aux_watermark,
+        setup=setup,
+        free=unit.free_aux,
+    )

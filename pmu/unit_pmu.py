@@ -1,0 +1,38 @@
+"""UnitPmu: the PMU of a unit that traces or samples by itself, as data: its name in Linux, and the format of its attr.
+
+Which unit has which stands in `_PMUS`; the data are in the file of the unit's registers, and loaded where there is one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pmu.event import Event, UnknownEvent
+from pmu.event_source import EventSource
+
+_PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the order in which Linux finds them
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPmu(EventSource):
+    """It has no list of events: its config is whatever its driver accepts of its format."""
+
+    unit: str = ""  # of emulator.core_file.units
+    has_aux: bool = True  # whether it writes into an AUX area
+    note: str = ""  # for lists of events
+
+    def event_of(self, config: int, config1: int = 0, config2: int = 0) -> Event:
+        """What an attr's words ask for, under the PMU's name. UnknownEvent for bits that are in no field."""
+        words = {"config": config, "config1": config1, "config2": config2}
+        for word, value in words.items():
+            if stray := value & ~sum(bits.mask for bits in self.format if bits.config == word):
+                raise UnknownEvent(f"bits {stray:#x} of {word} {value:#x} are not in the format of {self.name}")
+        return Event(config, self.name, ())
+
+
+def unit_pmus(units: Collection[str]) -> tuple[UnitPmu, ...]:
+    """Those of a core's units."""
+    return tuple(pmu for unit, module in _PMUS.items() if unit in units for pmu in importlib.import_module(module).PMUS)

@@ -14,7 +14,7 @@ from fnmatch import translate
 
 from emulator.linux.errors import EINVAL, ENOENT, EPERM, ESRCH, LinuxError
 from perfcore.abi.tracepoints import FilterField, TracepointEvent, Value
-from perfcore.events.c_numbers import signed, unsigned
+from perfcore.events.kstrtox import signed, unsigned
 
 Fields = Mapping[str, Value]
 Filter = Callable[[Fields], bool]

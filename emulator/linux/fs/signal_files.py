@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import EAGAIN, EINVAL, LinuxError
 from emulator.linux.fs.destination import Destination
 from emulator.linux.fs.file import O_RDWR, POLLIN, Caller, File
@@ -13,6 +12,7 @@ from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import WaitQueue
 from emulator.linux.signals.dequeuing import dequeue
 from emulator.linux.signals.signal import SI_TIMER, SIGCHLD, SignalInfo
+from emulator.linux.twos_complement import INT, signed
 
 # uapi/linux/signalfd.h: signo errno code pid uid fd tid band overrun trapno status int ptr utime stime addr; 128 bytes
 SIGNALFD_SIGINFO = struct.Struct("<IiiIIiIIIIiiQQQQ48x")

@@ -6,7 +6,6 @@ import struct
 
 from emulator._native import Core
 from emulator.linux.arch.aarch64 import FPCR, FPSR, NZCV_BITS, PC, PSTATE, TPIDR_EL0
-from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINTR, EINVAL, EIO, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
@@ -21,6 +20,7 @@ from emulator.linux.ptrace.abi import (
 )
 from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, starts_again
 from emulator.linux.signals.signal import Interrupted, SignalAction
+from emulator.linux.twos_complement import LONG, signed
 
 _USER_PT_REGS = struct.Struct("<34Q")  # x0..x30, sp, pc, pstate
 _USER_FPSIMD_STATE = struct.Struct("<512sII8x")

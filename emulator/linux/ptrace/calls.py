@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
@@ -20,6 +19,7 @@ from emulator.linux.seccomp.filters import Action, Verdict
 from emulator.linux.signals.signal_delivery import force
 from emulator.linux.syscalls.failures import fail
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.twos_complement import INT, signed
 
 Handler = Callable[[Task, tuple[int, ...]], int | Sleeping[int] | None]
 

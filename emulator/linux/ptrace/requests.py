@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINVAL, EIO, EPERM, LinuxError
 from emulator.linux.mm.remote_access import read_remote, write_remote
 from emulator.linux.process.credentials import CAP_SYS_ADMIN
@@ -17,6 +16,7 @@ from emulator.linux.ptrace.links import unlink
 from emulator.linux.ptrace.registers import RegisterSet
 from emulator.linux.ptrace.stops import EVENT_SHIFT, SYSCALL_GOOD, let_go
 from emulator.linux.signals.signal import NSIG, SIGKILL, SIGSET_SIZE, SIGTRAP, UNBLOCKABLE, SignalInfo
+from emulator.linux.twos_complement import LONG, signed
 
 Request = Callable[[Task, Task, Tracee, int, int], int]
 """Tracer, task, how that is traced, and the call's addr and data."""

@@ -36,7 +36,6 @@ from emulator.linux.arch.x86_64 import (
     fxrstor,
     fxsave,
 )
-from emulator.linux.c_numbers import LONG, signed
 from emulator.linux.errors import EINTR, EINVAL, EIO, ENOSYS, LinuxError
 from emulator.linux.process.task import Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
@@ -44,6 +43,7 @@ from emulator.linux.ptrace.abi import NT_PRFPREG, NT_PRSTATUS
 from emulator.linux.ptrace.registers import RESTARTS, RegisterSet, starts_again
 from emulator.linux.ptrace.x86_breakpoints import debug_registers
 from emulator.linux.signals.signal import Interrupted, SignalAction
+from emulator.linux.twos_complement import LONG, signed
 
 MASK = (1 << 64) - 1
 WORD = 8

@@ -8,7 +8,6 @@ from typing import Protocol
 from emulator.core_file.core_file import KernelCosts
 from emulator.cpu import Cpu
 from emulator.linux.arch.architecture import Architecture
-from emulator.linux.c_numbers import INT, signed
 from emulator.linux.errors import ENOSYS, LinuxError
 from emulator.linux.process.task import Call, Task
 from emulator.linux.process.tracee import NO_CALL, Tracee
@@ -23,6 +22,7 @@ from emulator.linux.syscalls.failures import fail
 from emulator.linux.syscalls.names import syscall_name
 from emulator.linux.syscalls.table import Syscall
 from emulator.linux.tracepoints import Tracepoints
+from emulator.linux.twos_complement import INT, signed
 
 TRACED = -1  # the number of a call that sleeps with its tracee's stops around it: it ends by itself
 

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from emulator.linux.c_numbers import INT, signed
 from emulator.linux.clock_ids import CLOCK_MONOTONIC, CLOCK_REALTIME
 from emulator.linux.errors import EAGAIN, EINVAL, ENOSYS, LinuxError
 from emulator.linux.process.task import Task
@@ -15,6 +14,7 @@ from emulator.linux.sched.hrtimers import HrTimer, HrTimerMode
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.table import Address, OptionalIn, Support, UInt, syscall
+from emulator.linux.twos_complement import INT, signed
 
 # uapi/linux/futex.h
 FUTEX_WAIT, FUTEX_WAKE, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP = 0, 1, 3, 4, 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from functools import partial
 
-from emulator.linux.c_numbers import INT, signed
 from emulator.linux.clock_ids import CLOCK_MONOTONIC
 from emulator.linux.errors import E2BIG, EINVAL, ENOSPC, LinuxError
 from emulator.linux.ipc.ipc_objects import PERMISSIONS
@@ -25,6 +24,7 @@ from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.structures import Timespec
 from emulator.linux.syscalls.ipc_common import IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, now_s, permissions
 from emulator.linux.syscalls.table import Address, OptionalIn, UInt, ULong, syscall
+from emulator.linux.twos_complement import INT, signed
 
 GETPID, GETVAL, GETALL, GETNCNT, GETZCNT, SETVAL, SETALL = range(11, 18)  # uapi/linux/sem.h
 SEM_STAT, SEM_INFO, SEM_STAT_ANY = 18, 19, 20

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from emulator.linux.errors import E2BIG, LinuxError
 from perfcore.abi.tracepoints import Value
-from perfcore.events.c_numbers import unsigned
+from perfcore.events.kstrtox import unsigned
 from perfcore.events.probes.error_log import TracingError
 from perfcore.events.probes.fetch_types import DEFAULT, FETCH_TYPES, FetchType, ProbeField
 from perfcore.events.probes.fetch_values import POINTER, FetchValue, Kind, Where, Word, outer_part, parse_value

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import EINVAL
 from perfcore.abi.pt_regs import ARGUMENTS, OF_THE_KERNEL, PROGRAM_COUNTER, RESULT, find_saved
-from perfcore.events.c_numbers import signed, unsigned
+from perfcore.events.kstrtox import signed, unsigned
 from perfcore.events.probes.error_log import TracingError
 from perfcore.events.probes.kernel_functions import KernelFunction
 from perfcore.events.probes.moment import Moment, read_number

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from emulator.linux.arch.architecture import Architecture
 from emulator.linux.errors import EINVAL, LinuxError
-from perfcore.events.c_numbers import unsigned
+from perfcore.events.kstrtox import unsigned
 from perfcore.events.probes.error_log import TracingError
 from perfcore.events.probes.fetch_args import Argument, is_name, parse_arguments
 from perfcore.events.probes.fetch_values import Where

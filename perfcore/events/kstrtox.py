@@ -1,4 +1,4 @@
-"""Numbers as the kernel reads them in text: kstrtoull and kstrtoll with base 0."""
+"""Numbers in text as the kernel reads them, lib/kstrtox.c: kstrtoull and kstrtoll with base 0."""
 
 from __future__ import annotations
 

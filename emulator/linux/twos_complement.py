@@ -1,4 +1,4 @@
-"""C's signed numbers, in the low bits of what registers and memory hold."""
+"""Two's complement: C's signed numbers, in the low bits of what registers and memory hold."""
 
 INT, LONG = 32, 64  # bits
 

@@ -25,7 +25,6 @@ from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.followed import Followed
 from perfcore.events.late_probes import LateProbes
-from perfcore.events.probes.error_log import ErrorLog
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import records_of_living
 from perfcore.events.subsystem import PerfEvents
@@ -198,13 +197,11 @@ class Session:
             self._kind.announce(cpu, self.pmu_model)
             if self.isa == "aarch64":
                 announce_to_programs(self.core, cpu)
-        guests_probes = LateProbes(lambda errors: _definitions(kernel, errors), kernel.clock.monotonic_ns)
+        guests_probes = LateProbes(lambda: _definitions(kernel))
         guests_events = PerfEvents(kernel, all_drivers(kernel, guest.driver, self.pmu_model, guests_probes))
         install_syscall(kernel, guests_events)
         install_bpf(kernel, guests_events.settings)
-        self._probes = probes = LateProbes(
-            lambda errors: _definitions(kernel, errors, measures=True), kernel.clock.monotonic_ns
-        )
+        self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
         self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
         drivers = all_drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
@@ -398,10 +395,10 @@ class Session:
         return sum(cpu.core.progress for cpu in self.machine.cpus)
 
 
-def _definitions(kernel: Kernel, errors: ErrorLog, *, measures: bool = False) -> ProbeDefinitions:
+def _definitions(kernel: Kernel, *, measures: bool = False) -> ProbeDefinitions:
     from perfcore.events.probes.definitions import ProbeDefinitions
 
-    return ProbeDefinitions(kernel, TRACEFS, errors, measures=measures)
+    return ProbeDefinitions(kernel, TRACEFS, kernel.clock.monotonic_ns, measures=measures)
 
 
 def cannot_know(error: LinuxError) -> bool:

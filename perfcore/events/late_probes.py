@@ -4,13 +4,13 @@ does not, starts sooner.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from emulator.linux.fs.virtual_files import Row
 from emulator.linux.tracepoint import Tracepoint
 from perfcore.abi.tracepoints import TracepointEvent
 from perfcore.events.event import PerfEvent
-from perfcore.events.probes.error_log import ErrorLog
 
 
 class DefinedEvent(Protocol):
@@ -38,6 +38,9 @@ class Definitions(Protocol):
     def local(self, pmu: str, event: PerfEvent) -> DefinedEvent:
         """What `event` itself asks of the PMU kprobe or uprobe. Raises LinuxError."""
 
+    def event_files(self) -> Iterator[Row]:
+        """tracefs's files of all tracepoints."""
+
     def text(self, name: str) -> str:
         """Of a file of tracefs."""
 
@@ -51,15 +54,13 @@ class Definitions(Protocol):
 class LateProbes:
     """Those of one subsystem, made when they are wanted."""
 
-    def __init__(self, make: Callable[[ErrorLog], Definitions], now_ns: Callable[[], int]) -> None:
-        """`now_ns`: of what is refused."""
-        self.errors = ErrorLog(now_ns)
+    def __init__(self, make: Callable[[], Definitions]) -> None:
         self._make = make
         self._made: Definitions | None = None
 
     def get(self) -> Definitions:
         if self._made is None:
-            self._made = self._make(self.errors)
+            self._made = self._make()
         return self._made
 
     def find(self, id: int) -> DefinedEvent | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Protocol
@@ -11,7 +11,7 @@ from emulator.linux.cgroup.cgroupfs import opened_group
 from emulator.linux.cgroup.cgroups import Cgroup
 from emulator.linux.errors import EBADF, EINVAL, EMFILE, ENODEV, ESRCH, LinuxError
 from emulator.linux.fs.open_files import PathFile
-from emulator.linux.fs.virtual_files import Rows
+from emulator.linux.fs.virtual_files import Row, Rows
 from emulator.linux.process.task import Task
 from emulator.linux.sched.waiting import Sleeping
 from emulator.linux.syscalls.entry import SyscallEntry
@@ -25,15 +25,18 @@ from perfcore.events.event_file import GuestKernel, PerfEventFile, group_file
 from perfcore.events.event_room import RAM_OF_EVENT_BYTES
 from perfcore.events.event_state import EventState
 from perfcore.events.late_probes import LateProbes
-from perfcore.events.probes.tracing_files import FILES
 from perfcore.events.registered_devices import RegisteredDevices
 from perfcore.events.subsystem import PerfEvents
 from perfcore.events.sysctl import mux_interval_files, rdpmc_files, sysctl_files
-from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, sysfs_files, trace_event_files
+from perfcore.events.sysfs import TRACE_EVENTS, TRACEFS, sysfs_files
 from perfcore.events.user_breakpoints import PerfUserBreakpoints
 
 PR_TASK_PERF_EVENTS_DISABLE = 31  # uapi/linux/prctl.h
 PR_TASK_PERF_EVENTS_ENABLE = 32
+WRITTEN = (  # files of tracefs
+    "uprobe_events", "kprobe_events", "dynamic_events", "error_log", "available_tracers", "current_tracer",
+    "tracing_on", "set_event", "set_event_pid", "synthetic_events", "trace_clock",
+)  # fmt: skip
 
 
 class FileTree(Protocol):
@@ -75,8 +78,8 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
     isa = kernel.architecture.isa
     for driver in perf_events.pmus:
         if isinstance(driver, TracepointDriver) and driver.probes is not None:
-            kernel.file_tree.register_late(TRACE_EVENTS, partial(trace_event_files, isa, driver.probes.errors))
-            _register_probe_files(kernel.file_tree, driver.probes)
+            kernel.file_tree.register_late(TRACE_EVENTS, partial(_event_files, driver.probes))
+            _register_tracing_files(kernel.file_tree, driver.probes)
     for path, text in sysfs_files(perf_events.pmus):
         kernel.file_tree.register_text(path, text)
     shown = RegisteredDevices(kernel.file_tree)
@@ -90,8 +93,12 @@ def install_syscall(kernel: HostingKernel, perf_events: PerfEvents) -> None:
         kernel.file_tree.register_text(path, text, store)
 
 
-def _register_probe_files(tree: FileTree, probes: LateProbes) -> None:
-    """Where probes are defined and listed; of each the text is made when it is read."""
+def _event_files(probes: LateProbes) -> Iterator[Row]:
+    return probes.get().event_files()
+
+
+def _register_tracing_files(tree: FileTree, probes: LateProbes) -> None:
+    """Where probes are defined and listed, and others of tracefs; of each the text is made when it is read."""
 
     def register(directory: str, name: str, written: bool = False) -> None:
         def store(data: bytes) -> None:
@@ -103,13 +110,11 @@ def _register_probe_files(tree: FileTree, probes: LateProbes) -> None:
         path = f"{directory}/{name}"
         tree.register_text(path, lambda: probes.get().text(name), *((store, clear) if written else ()))
 
-    for name in ("uprobe_events", "kprobe_events", "dynamic_events", "error_log"):
+    for name in WRITTEN:
         register(TRACEFS, name, written=True)
     for name in ("uprobe_profile", "kprobe_profile", "README", "available_events", "available_filter_functions"):
         register(TRACEFS, name)
     register("/proc", "kallsyms")
-    for name, text, store in FILES:
-        tree.register_text(f"{TRACEFS}/{name}", text, store)
 
 
 NOTE = "tracepoints of tasks, signals and system calls, probes; no branch records; no PMU traces"

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 
 from perfcore.abi.constants import PerfType
-from perfcore.abi.kernel_tracepoints import PRINT
-from perfcore.abi.syscall_tracepoints import tracepoints_of
-from perfcore.abi.tracepoints import HEADER_EVENT, HEADER_PAGE, TracepointEvent
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.probe import ProbeDriver
 from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.drivers.uncore import UncoreDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
-from perfcore.events.probes.error_log import ErrorLog
-from perfcore.events.probes.event_filter import EventFilter
-from perfcore.events.probes.tracing_files import Store, enable
 
 DEVICES = "/sys/bus/event_source/devices"
 TRACEFS = "/sys/kernel/tracing"
@@ -46,28 +39,6 @@ def _of_each_device(device: str, type: int) -> Iterator[tuple[str, Text]]:
     """Nothing is said of a device that is there (`uevent`)."""
     yield f"{device}/type", f"{int(type)}\n"
     yield f"{device}/uevent", ""
-
-
-def trace_event_files(isa: str, errors: ErrorLog) -> Iterator[tuple[str, Text] | tuple[str, Text, Store]]:
-    """(path, text) of every file below `TRACE_EVENTS`, and what is done with what is written there. Nothing is traced
-    into a buffer, and so nothing is enabled. `errors`: of filters."""
-    yield "header_page", HEADER_PAGE
-    yield "header_event", HEADER_EVENT
-    systems = dict.fromkeys(event.system for event in tracepoints_of(isa).values())
-    for directory in ("", *(f"{system}/" for system in systems)):
-        yield f"{directory}enable", "0\n", enable
-    for event in (PRINT, *tracepoints_of(isa).values()):
-        directory = f"{event.system}/{event.name}"
-        yield f"{directory}/id", f"{event.id}\n"
-        yield f"{directory}/format", partial(_format, event)
-        if event is not PRINT:
-            filter = EventFilter(event, errors)
-            yield f"{directory}/enable", "0\n", enable
-            yield f"{directory}/filter", filter.text, filter.store
-
-
-def _format(event: TracepointEvent) -> str:
-    return event.text
 
 
 def _device_files(driver: HardwareDriver) -> Iterator[tuple[str, Text]]:

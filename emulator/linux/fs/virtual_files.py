@@ -30,8 +30,9 @@ from emulator.linux.fs.nodes import (
 
 Text = Callable[[], str | bytes]
 Store = Callable[[bytes], None]
-Rows = Callable[[], Iterable[tuple[str, str | Text] | tuple[str, str | Text, Store]]]
-"""Files of a directory: the path below it, and the text."""
+Row = tuple[str, str | Text] | tuple[str, str | Text, Store]
+"""A file of a directory: the path below it, the text, and what is done with what is written."""
+Rows = Callable[[], Iterable[Row]]
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from perfcore.events.probes.kprobe_definition import KprobeDefinition, parse_kpr
 from perfcore.events.probes.kprobes import TraceKprobe
 from perfcore.events.probes.probed_file import find_probed_file
 from perfcore.events.probes.trace_uprobe import TraceUprobe
-from perfcore.events.probes.tracing_files import enable
+from perfcore.events.probes.tracing_files import FILES, enable
 from perfcore.events.probes.uprobe_definition import UprobeDefinition, parse_definition
 from perfcore.events.probes.uprobes import ProbedLinux
 
@@ -94,6 +94,7 @@ class ProbeFiles:
             "available_events": self._available,
             "available_filter_functions": events.functions.names,
             "kallsyms": events.functions.kallsyms,
+            **{name: partial(str, text) for name, (text, _) in FILES.items()},
         }
 
     def text(self, name: str) -> str:
@@ -113,6 +114,7 @@ class ProbeFiles:
     def clear(self, name: str) -> None:
         if name == "error_log":
             self._errors.clear()
+        if name not in self._kinds:
             return
         self._events.remove_all(self._kinds[name][1])
         self._update()
@@ -128,6 +130,9 @@ class ProbeFiles:
     def store(self, name: str, data: bytes) -> None:
         """trace_parse_run_command(): up to the first line that cannot be. What is written to error_log is nothing."""
         if name == "error_log":
+            return
+        if name in FILES:
+            FILES[name][1](data)
             return
         parse, kind = self._kinds[name]
         lines = data.decode("utf-8", "surrogateescape").split("\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from guests import guest
+
 # SIGINT comes amid the import of the first module that the command itself needs.
 INTERRUPTED = """
 import os, signal, sys
@@ -32,3 +34,19 @@ def test_a_command_loads_only_what_it_needs() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=300, check=True)
     assert "'perfemu'" in done.stdout
     assert not {"emulator", "perfcore", "pmu"} & set(done.stdout.replace("'", " ").split())
+
+
+# What `perfemu stat` of a program has loaded when that has ended.
+COUNTED = """
+import sys
+from perfemu.cli.main import main
+status = main(["stat", "--core", "ideal", sys.argv[1]])
+print(status, *sorted(name for name in sys.modules if name.startswith("perfcore.events.probes.")))
+"""
+
+
+def test_what_defines_probes_is_loaded_for_who_looks_into_tracefs() -> None:
+    """But where the kernel's functions are, which tracepoints tell."""
+    command = [sys.executable, "-c", COUNTED, guest("loop_1k", "x86_64").path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.split() == ["0", "perfcore.events.probes.kernel_functions"]

@@ -86,6 +86,10 @@ def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
     cpu.system_registers.amend_cpuid(
         lambda leaf, subleaf, plain: _shared(model, leaf, _always_running(leaf, answer(leaf, plain)))
     )
+    if "ibs" in model.units:
+        from pmu.amd import ibs
+
+        cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: ibs.answer(leaf, plain))
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:

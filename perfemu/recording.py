@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol, TextIO
 from emulator.linux.cgroup.cgroups import ROOT_ID
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType
+from perfcore.abi.constants import PerfType, SampleType
 from perfcore.abi.records import Cgroup
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
@@ -23,6 +23,7 @@ from perfcore.events.sideband import namespaces_of
 from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
 from perfcore.perfdata.header import Feature
 from perfcore.perfdata.records import BuildId
+from perfcore.perfdata.topology import topology
 from perfcore.perfdata.tracing_data import tracing_data
 from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.aux_reader import AuxReader
@@ -45,6 +46,7 @@ from perfemu.units import auxtrace_info
 
 DEFAULT_EVENTS = ("cycles",)
 ANY_CPU = -1
+_MEMORY = SampleType.ADDR | SampleType.DATA_SRC | SampleType.PHYS_ADDR  # whose readers ask which node that is
 CLOCK_RESOLUTION_NS = 1
 CLOCK_DATA_VERSION = 1  # of the feature: write_clock_data() of tools/perf/util/header.c
 
@@ -241,6 +243,8 @@ class Recorder:
             enable_groups(event for event in self._events() if not sampling.begins_later or event.attr.mmap)
         self.features = session.features(command_line)
         self.features.groups = _groups(specs)
+        if any(attr.sample_type & _MEMORY == _MEMORY for attr in attrs):
+            self.features.other |= topology(session.guest.cpus, self.features.total_memory_kb or 0)
         self.features.tracing_data = _tracing_data(specs, session.isa)
         if tracing:
             self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread)

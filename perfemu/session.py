@@ -55,6 +55,7 @@ from perfemu.run_times import RunTimes
 from perfemu.scope import Scope, WatchedRegion
 from perfemu.ticks import InstructionTicks, TimeTicks
 from perfemu.undefined.message import UndefinedInstructions
+from perfemu.units import caps_of
 
 if TYPE_CHECKING:
     from perfcore.events.probes.definitions import ProbeDefinitions  # only those who probe load that
@@ -162,7 +163,9 @@ class Session:
 
     def features(self, command_line: tuple[str, ...]) -> Features:
         """What a recording says of the machine."""
-        return machine_features(self.machine, command_line, self.pmu_types)
+        features = machine_features(self.machine, command_line, self.pmu_types)
+        features.pmu_caps = caps_of(self.pmu_model)
+        return features
 
     def symbol_files(self, pids: Iterable[int], mapped_files: Iterable[str]) -> tuple[JitFile, ...]:
         """After the run: what the guest has told of code that it made itself, of these processes and in these files."""

@@ -6,12 +6,13 @@ PMU, and is no matter of this file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from emulator.linux.kernel import Kernel
 from perfcore.events.drivers.sources import source_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
+from perfcore.perfdata.features import PmuCaps
 from perfemu.events.spec import EventSpec
 from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
@@ -20,6 +21,22 @@ AttachUnit = Callable[[Kernel, UnitPmu, int], PmuDriver[PerfEvent]]
 """The kernel on whose CPUs it is, the PMU, its attr.type."""
 
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
+}
+
+AttachTogether = Callable[[Kernel, PmuModel, Mapping[str, int]], Sequence[PmuDriver[PerfEvent]]]
+"""The kernel, the CPUs' own PMU, which measures if it has no limits; attr.type by PMU."""
+
+
+def _ibs(kernel: Kernel, model: PmuModel, types: Mapping[str, int]) -> Sequence[PmuDriver[PerfEvent]]:
+    from perfcore.events.drivers.ibs import ibs_drivers
+    from pmu.amd.ibs import Ibs
+
+    devices = [Ibs(cpu, model.events) for cpu in kernel.cpus]
+    return ibs_drivers(kernel.cpus, devices, types, filters=not model.has_limits)
+
+
+_TOGETHER: dict[str, AttachTogether] = {  # unit -> how, where its PMUs share a device
+    "ibs": _ibs,
 }
 
 
@@ -39,6 +56,15 @@ def auxtrace_info(spec: EventSpec, *, per_cpu: bool) -> bytes:
 def unit_drivers(kernel: Kernel, model: PmuModel) -> Iterator[PmuDriver[PerfEvent]]:
     """One for each PMU of the units of `model`'s core."""
     types = source_types(model)
-    for source in model.sources:
-        if isinstance(source, UnitPmu):
+    sources = [source for source in model.sources if isinstance(source, UnitPmu)]
+    for source in sources:
+        if source.unit not in _TOGETHER:
             yield _ATTACH[source.name](kernel, source, types[source.name])
+    for unit in dict.fromkeys(source.unit for source in sources if source.unit in _TOGETHER):
+        yield from _TOGETHER[unit](kernel, model, types)
+
+
+def caps_of(model: PmuModel) -> tuple[PmuCaps, ...]:
+    """Of the PMUs of its core's units."""
+    units = (source for source in model.sources if isinstance(source, UnitPmu))
+    return tuple((source.name, tuple(source.caps.items())) for source in units if source.caps)

@@ -6,13 +6,14 @@ Which unit has which stands in `_PMUS`; the data are in the file of the unit's r
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from pmu.event import Event, UnknownEvent
 from pmu.event_source import EventSource
 
 _PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the order in which Linux finds them
+    "ibs": "pmu.amd.ibs",
 }
 
 
@@ -23,6 +24,7 @@ class UnitPmu(EventSource):
     unit: str = ""  # of emulator.core_file.units
     has_aux: bool = True  # whether it writes into an AUX area
     note: str = ""  # for lists of events
+    caps: Mapping[str, str] = field(default_factory=dict)  # the files of sysfs ``caps/``: name -> contents
 
     def event_of(self, config: int, config1: int = 0, config2: int = 0) -> Event:
         """What an attr's words ask for, under the PMU's name. UnknownEvent for bits that are in no field."""
@@ -30,7 +32,7 @@ class UnitPmu(EventSource):
         for word, value in words.items():
             if stray := value & ~sum(bits.mask for bits in self.format if bits.config == word):
                 raise UnknownEvent(f"bits {stray:#x} of {word} {value:#x} are not in the format of {self.name}")
-        return Event(config, self.name, ())
+        return Event(config, self.name, (), note="the unit knows it")
 
 
 def unit_pmus(units: Collection[str]) -> tuple[UnitPmu, ...]:

@@ -5,4 +5,5 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 UNITS: Mapping[str, str] = {  # name -> the ISA whose cores can have it
+    "ibs": "x86_64",
 }

@@ -10,7 +10,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import AuxAction, ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
-from perfcore.abi.sample import SampleTooLong
+from perfcore.abi.sample import Sample, SampleTooLong
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
@@ -350,9 +350,18 @@ class PerfEvent:
 
     # overflow; kernel/events/core.c, __perf_event_overflow
 
-    def overflow(self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0, raw: bytes = b"") -> bool:
+    def overflow(
+        self,
+        cpu: Cpu,
+        period: int,
+        throttle: bool = True,
+        addr: int = 0,
+        raw: bytes = b"",
+        fill: Callable[[Sample], None] | None = None,
+    ) -> bool:
         """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
-        Of sampling events alone. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW."""
+        Of sampling events alone. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW; `fill`: as
+        EventOutput.sample has it."""
         stop = self.rate.matters and self.rate.account_interrupt(period, throttle)
         if self.attached is not None and not self.attached.wants_overflow(cpu, self, period, addr):
             return stop
@@ -375,7 +384,7 @@ class PerfEvent:
             attr = self.attr
             wakeup_events = 0 if attr.watermark else attr.wakeup_events
             try:
-                written = buffer.write(self.output.sample(cpu, period, addr, raw), opened, wakeup_events)
+                written = buffer.write(self.output.sample(cpu, period, addr, raw, fill), opened, wakeup_events)
             except SampleTooLong:
                 written = buffer.lose()
             if not written:

@@ -10,15 +10,13 @@ from emulator.linux.arch.architecture import Architecture
 from emulator.linux.mm.mapping import PAGE_SIZE
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, PerfContext, SampleRegsAbi, SampleType
+from perfcore.abi.memory import DataSource
 from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unthrottle
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.kernel import Linux
 from perfcore.events.settings import Settings
-
-DATA_SRC_NOT_AVAILABLE = 0x1 | 0x1 << 5 | 0x1 << 19 | 0x1 << 24 | 0x1 << 26 | 0xF << 33
-"""PERF_MEM_NA: MEM_OP, MEM_LVL, MEM_SNOOP, MEM_LOCK, MEM_TLB and MEM_LVLNUM all "not available"."""
 
 _LARGEST_RECORD = (1 << 16) - 1  # bytes: header.size
 
@@ -331,7 +329,7 @@ class EventOutput:
             identifier=event.primary_id,
             id=event.primary_id,
             stream_id=event.id,
-            data_src=DATA_SRC_NOT_AVAILABLE,
+            data_src=DataSource.NOT_AVAILABLE,
         )
         prepares = [row.prepare(event, kernel) for row in PREPARATIONS if row.bit & wanted]
         if wanted & (SampleType.IP | SampleType.CODE_PAGE_SIZE):
@@ -354,14 +352,19 @@ class EventOutput:
         self._id_prepares = tuple(row.prepare(event, kernel) for row in SAMPLE_ID_PREPARATIONS if row.bit & wanted)
         self._encode_id = sample_id_encoder(wanted) if attr.sample_id_all else None
 
-    def sample(self, cpu: Cpu, period: int, addr: int = 0, raw: bytes = b"") -> bytes:
-        """PERF_RECORD_SAMPLE of the present state of `cpu`."""
+    def sample(
+        self, cpu: Cpu, period: int, addr: int = 0, raw: bytes = b"", fill: Callable[[Sample], None] | None = None
+    ) -> bytes:
+        """PERF_RECORD_SAMPLE of the present state of `cpu`, but for what `fill` knows better: it sets the same fields
+        of each sample."""
         sample = self._sample
         sample.period = period
         sample.addr = addr
         sample.raw = raw
         for prepare in self._prepares:
             prepare(sample, cpu)
+        if fill is not None:
+            fill(sample)
         return self._encode(sample)
 
     def record(self, record: Record, misc: int = 0, cpu: Cpu | None = None) -> bytes:

@@ -9,6 +9,7 @@ from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.probe import ProbeDriver
 from perfcore.events.drivers.sources import SourceDriver
 from perfcore.events.drivers.uncore import UncoreDriver
+from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 
@@ -27,6 +28,8 @@ def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
             yield from _device_files(driver)
         elif isinstance(driver, SourceDriver):
             yield from _source_files(driver)
+        elif isinstance(driver, UnitDriver):
+            yield from _unit_files(driver)
         elif isinstance(driver, ProbeDriver):
             yield from _pmu_files(driver, driver.sysfs_format)
     yield from _of_each_device(f"{DEVICES}/tracepoint", PerfType.TRACEPOINT)
@@ -61,9 +64,19 @@ def _source_files(driver: SourceDriver) -> Iterator[tuple[str, Text]]:
         yield f"{DEVICES}/{driver.name}/events/{name}", f"{text}\n"
 
 
+def _unit_files(driver: UnitDriver) -> Iterator[tuple[str, Text]]:
+    yield from _named_files(driver.name, driver.type, driver.mux_interval_ns, driver.source.sysfs_format())
+    for name, text in driver.sysfs_attributes().items():
+        yield f"{DEVICES}/{driver.name}/{name}", f"{text}\n"
+
+
 def _pmu_files(driver: PmuDriver[PerfEvent], format: Mapping[str, str]) -> Iterator[tuple[str, Text]]:
-    device = f"{DEVICES}/{driver.name}"
-    yield from _of_each_device(device, driver.type)
-    yield f"{device}/perf_event_mux_interval_ms", f"{driver.mux_interval_ns // 1_000_000}\n"
-    for name, text in format.items():
-        yield f"{device}/format/{name}", f"{text}\n"
+    yield from _named_files(driver.name, driver.type, driver.mux_interval_ns, format)
+
+
+def _named_files(name: str, type: int, mux_interval_ns: int, format: Mapping[str, str]) -> Iterator[tuple[str, Text]]:
+    device = f"{DEVICES}/{name}"
+    yield from _of_each_device(device, type)
+    yield f"{device}/perf_event_mux_interval_ms", f"{mux_interval_ns // 1_000_000}\n"
+    for field, text in format.items():
+        yield f"{device}/format/{field}", f"{text}\n"

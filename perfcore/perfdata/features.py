@@ -50,6 +50,10 @@ class JitFile:
     contents: bytes
 
 
+PmuCaps = tuple[str, tuple[tuple[str, str], ...]]
+"""A PMU's name in sysfs, and the files of its ``caps/``: name, contents."""
+
+
 @dataclass(slots=True)
 class Features:
     """The features of one file; None or empty is: not in the file.
@@ -72,6 +76,7 @@ class Features:
     build_ids: tuple[BuildId, ...] = ()
     sample_time_ns: tuple[int, int] | None = None  # of the first and the last sample
     pmu_mappings: tuple[tuple[int, str], ...] = ()  # (attr.type, sysfs name), ascending
+    pmu_caps: tuple[PmuCaps, ...] = ()  # besides the CPUs' own
     groups: tuple[EventGroup, ...] = ()
     jit_files: tuple[JitFile, ...] = ()
     first_records: bytes = b""  # before all others: PERF_RECORD_AUXTRACE_INFO, and what must precede it
@@ -132,14 +137,14 @@ class _Cursor:
         return self.take(self.u32()).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
 
 
-def _pack_string(text: str) -> bytes:
+def pack_string(text: str) -> bytes:
     data = text.encode("utf-8", "surrogateescape") + b"\0"
     size = -(-len(data) // _STRING_ALIGNMENT) * _STRING_ALIGNMENT
     return _U32.pack(size) + data.ljust(size, b"\0")
 
 
 def _pack_strings(texts: Iterable[str]) -> bytes:
-    packed = [_pack_string(text) for text in texts]
+    packed = [pack_string(text) for text in texts]
     return _U32.pack(len(packed)) + b"".join(packed)
 
 
@@ -167,7 +172,7 @@ def unpack_attr(data: bytes) -> PerfEventAttr:
 def _pack_events(events: tuple[EventDescription, ...]) -> bytes:
     parts = [struct.pack("<II", len(events), FILE_ATTR_SIZE)]
     for event in events:
-        parts.append(file_attr(event.attr) + _U32.pack(len(event.ids)) + _pack_string(event.name))
+        parts.append(file_attr(event.attr) + _U32.pack(len(event.ids)) + pack_string(event.name))
         parts.append(struct.pack(f"<{len(event.ids)}Q", *event.ids))
     return b"".join(parts)
 
@@ -199,15 +204,29 @@ def _unpack_build_ids(cursor: _Cursor) -> tuple[BuildId, ...]:
 
 
 def _pack_mappings(mappings: tuple[tuple[int, str], ...]) -> bytes:
-    return _U32.pack(len(mappings)) + b"".join(_U32.pack(number) + _pack_string(name) for number, name in mappings)
+    return _U32.pack(len(mappings)) + b"".join(_U32.pack(number) + pack_string(name) for number, name in mappings)
 
 
 def _unpack_mappings(cursor: _Cursor) -> tuple[tuple[int, str], ...]:
     return tuple((cursor.u32(), cursor.string()) for _ in range(cursor.count(8)))
 
 
+def _pack_caps(pmus: tuple[PmuCaps, ...]) -> bytes:
+    packed = [
+        part
+        for pmu, caps in pmus
+        for part in (_U32.pack(len(caps)), *(pack_string(text) for cap in caps for text in cap), pack_string(pmu))
+    ]
+    return _U32.pack(len(pmus)) + b"".join(packed)
+
+
+def _unpack_caps(cursor: _Cursor) -> PmuCaps:
+    caps = tuple((cursor.string(), cursor.string()) for _ in range(cursor.count(8)))
+    return cursor.string(), caps
+
+
 def _pack_groups(groups: tuple[EventGroup, ...]) -> bytes:
-    packed = (_pack_string(group.name) + struct.pack("<II", group.leader_index, group.members) for group in groups)
+    packed = (pack_string(group.name) + struct.pack("<II", group.leader_index, group.members) for group in groups)
     return _U32.pack(len(groups)) + b"".join(packed)
 
 
@@ -229,17 +248,23 @@ class FeatureCodec:
 FEATURE_CODECS = (
     FeatureCodec(Feature.TRACING_DATA, "tracing_data", bytes, lambda cursor: cursor.take(cursor.left())),
     FeatureCodec(Feature.BUILD_ID, "build_ids", _pack_build_ids, _unpack_build_ids),
-    FeatureCodec(Feature.HOSTNAME, "hostname", _pack_string, _Cursor.string),
-    FeatureCodec(Feature.OSRELEASE, "os_release", _pack_string, _Cursor.string),
-    FeatureCodec(Feature.VERSION, "version", _pack_string, _Cursor.string),
-    FeatureCodec(Feature.ARCH, "architecture", _pack_string, _Cursor.string),
+    FeatureCodec(Feature.HOSTNAME, "hostname", pack_string, _Cursor.string),
+    FeatureCodec(Feature.OSRELEASE, "os_release", pack_string, _Cursor.string),
+    FeatureCodec(Feature.VERSION, "version", pack_string, _Cursor.string),
+    FeatureCodec(Feature.ARCH, "architecture", pack_string, _Cursor.string),
     FeatureCodec(Feature.NRCPUS, "cpus", _pack_cpus, lambda cursor: CpuCount(cursor.u32(), cursor.u32())),
-    FeatureCodec(Feature.CPUDESC, "cpu_description", _pack_string, _Cursor.string),
-    FeatureCodec(Feature.CPUID, "cpuid", _pack_string, _Cursor.string),
+    FeatureCodec(Feature.CPUDESC, "cpu_description", pack_string, _Cursor.string),
+    FeatureCodec(Feature.CPUID, "cpuid", pack_string, _Cursor.string),
     FeatureCodec(Feature.TOTAL_MEM, "total_memory_kb", struct.Struct("<Q").pack, _Cursor.u64),
     FeatureCodec(Feature.CMDLINE, "command_line", _pack_strings, _unpack_strings),
     FeatureCodec(Feature.EVENT_DESC, "events", _pack_events, _unpack_events),
     FeatureCodec(Feature.PMU_MAPPINGS, "pmu_mappings", _pack_mappings, _unpack_mappings),
+    FeatureCodec(
+        Feature.PMU_CAPS,
+        "pmu_caps",
+        _pack_caps,
+        lambda cursor: tuple(_unpack_caps(cursor) for _ in range(cursor.count(8))),
+    ),
     FeatureCodec(
         Feature.GROUP_DESC,
         "groups",
@@ -265,7 +290,7 @@ def pack_appendix(files: tuple[JitFile, ...]) -> bytes:
     """Nothing where there is nothing to say."""
     if not files:
         return b""
-    packed = [_pack_string(file.path) + _U64.pack(len(file.contents)) + file.contents for file in files]
+    packed = [pack_string(file.path) + _U64.pack(len(file.contents)) + file.contents for file in files]
     data = _U32.pack(len(files)) + b"".join(packed)
     return data + _APPENDIX_END.pack(len(data), _APPENDIX_MAGIC)
 

@@ -41,8 +41,8 @@ class OpSampler final : public RetirementListener {
     Core& core_;
     Order order_;
     bool counts_ = false, tags_next_ = false;
-    uint64_t from_ = 0;      // the sum of the events when it began to count
-    uint32_t sequence_ = 1;  // a shift register of 31 bits
+    uint64_t from_ = 0;               // the sum of the events when it began to count
+    uint32_t sequence_ = 0x2a5c9d17;  // of a shift register of 31 bits
 };
 
 }  // namespace perfemu

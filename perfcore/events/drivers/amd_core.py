@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
+from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.attr import PerfEventAttr
+from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.sources import source_types
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState
+from pmu.amd.ibs_registers import IBS_OP_CTL
 from pmu.amd.registers import (
     LVT_PMC,
     PERF_CTLx,
@@ -22,6 +27,7 @@ from pmu.amd.registers import (
     PerfCntrGlobalStatusClr,
 )
 from pmu.device import Pmu
+from pmu.generic_events import HardwareId
 from pmu.register import Register
 
 _EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
@@ -29,6 +35,21 @@ _RAW = (  # AMD64_RAW_EVENT_MASK
     _EVENT | PERF_CTLx.UnitMask.mask | PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
 )
 _ENABLE = PERF_CTLx.En.mask
+_MOST_PRECISE_IBS = 2
+_COUNTS_OPS = IBS_OP_CTL.IbsOpCntCtl.mask
+_IBS_CONFIGS: dict[tuple[int, int], int] = {  # core_pmu_ibs_config(): what a precise event becomes
+    (PerfType.HARDWARE, HardwareId.CPU_CYCLES): 0,
+    (PerfType.RAW, 0x76): 0,
+    (PerfType.RAW, 0xC1): _COUNTS_OPS,
+}
+_OF_IBS = (  # what of a sample no counter knows
+    SampleType.RAW
+    | SampleType.DATA_SRC
+    | SampleType.WEIGHT
+    | SampleType.WEIGHT_STRUCT
+    | SampleType.ADDR
+    | SampleType.PHYS_ADDR
+)
 _LVT_NMI = LVT_PMC.make(MT=4)
 
 
@@ -36,11 +57,35 @@ class AmdCore(X86Driver):
     """`index` is the counter's number."""
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
-        # Linux hands precise events to the PMU of IBS, which no part has here. One that measures needs none: the
-        # counter's interrupt comes right behind the instruction that overflowed it.
-        self.max_precise_ip = 0 if pmus[0].model.has_limits else 2
+        # One that measures needs no IBS to be precise: the counter's interrupt comes right behind the instruction that
+        # overflowed it.
+        model = pmus[0].model
+        self.max_precise_ip = 0 if model.has_limits else 2
+        self._ibs_op = source_types(model).get("ibs_op")
         self._all_counters = (1 << pmus[0].counters) - 1  # amd_pmu_global_cntr_mask
         super().__init__(cpus, pmus)
+
+    def event_init(self, event: PerfEvent) -> None:
+        if event.attr.precise_ip and self._ibs_op is not None and self._wants_ibs(event.attr):
+            self._forward(event.attr, self._ibs_op)
+        super().event_init(event)
+
+    def _wants_ibs(self, attr: PerfEventAttr) -> bool:
+        """A guest's precise events do, and those of the tool that ask for what no counter knows."""
+        of_counters = attr.type in (PerfType.HARDWARE, PerfType.HW_CACHE, PerfType.RAW)
+        return of_counters and (self.model.has_limits or bool(attr.sample_type & _OF_IBS and attr.sample_period))
+
+    def _forward(self, attr: PerfEventAttr, ibs_op: int) -> None:
+        """forward_event_to_ibs(): `attr` is changed, and another driver is to take it. LinuxError says so."""
+        if attr.precise_ip > _MOST_PRECISE_IBS:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: precise_ip {attr.precise_ip} is above {_MOST_PRECISE_IBS}")
+        config = _IBS_CONFIGS.get((attr.type, attr.config))
+        if config is None:
+            if attr.type == PerfType.HW_CACHE or self.model.has_limits:
+                raise LinuxError(ENOENT, f"{self.name}: IBS samples cycles and ops alone")
+            return
+        attr.type, attr.config = ibs_op, config
+        raise LinuxError(ENOENT, f"{self.name}: precise, and so ibs_op's")
 
     def reset(self, pmu: Pmu) -> None:
         pmu.write(PerfCntrGlobalCtl, 0)

@@ -10,7 +10,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import AuxAction, ReadFormat
 from perfcore.abi.read_format import ReadValues, encode_read
-from perfcore.abi.sample import Sample, SampleTooLong
+from perfcore.abi.sample import SampleTooLong
 from perfcore.events.aux_use import AuxUse
 from perfcore.events.checks import check_new_period
 from perfcore.events.context_time import ContextTime
@@ -20,7 +20,7 @@ from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
 from perfcore.events.event_times import EventTimes
 from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
-from perfcore.events.output import EventOutput
+from perfcore.events.output import EventOutput, Fill
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.programs import Attached, drop_program
 from perfcore.events.ring_buffer import RingBuffer, Written
@@ -351,17 +351,10 @@ class PerfEvent:
     # overflow; kernel/events/core.c, __perf_event_overflow
 
     def overflow(
-        self,
-        cpu: Cpu,
-        period: int,
-        throttle: bool = True,
-        addr: int = 0,
-        raw: bytes = b"",
-        fill: Callable[[Sample], None] | None = None,
+        self, cpu: Cpu, period: int, throttle: bool = True, addr: int = 0, raw: bytes = b"", fill: Fill | None = None
     ) -> bool:
         """A period is over: account, adjust, write the sample, wake up. True: the driver shall stop the event.
-        Of sampling events alone. `period`: the one that ended; `addr`, `raw`: PERF_SAMPLE_ADDR and _RAW; `fill`: as
-        EventOutput.sample has it."""
+        Of sampling events alone. `period`: the one that ended; `addr`, `raw`, `fill`: see EventOutput.sample."""
         stop = self.rate.matters and self.rate.account_interrupt(period, throttle)
         if self.attached is not None and not self.attached.wants_overflow(cpu, self, period, addr):
             return stop
@@ -411,8 +404,6 @@ class PerfEvent:
         assert self.on_cpu is not None, "its driver puts it on a CPU, or takes it off"
         self.pending_disable = True
         self.kernel.add_timer(self.on_cpu.core.cycles, self.run_pending, self.on_cpu)
-
-    # what its SampleRate asks of it
 
     def start(self, reload: bool = False) -> None:
         self.driver.start(self, reload)

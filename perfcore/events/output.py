@@ -21,6 +21,7 @@ from perfcore.events.settings import Settings
 _LARGEST_RECORD = (1 << 16) - 1  # bytes: header.size
 
 Prepare = Callable[[Sample, Cpu], None]
+Fill = Callable[[Sample], None]  # for what a unit knows of one sample
 
 
 class SampledEvent(Protocol):
@@ -352,11 +353,9 @@ class EventOutput:
         self._id_prepares = tuple(row.prepare(event, kernel) for row in SAMPLE_ID_PREPARATIONS if row.bit & wanted)
         self._encode_id = sample_id_encoder(wanted) if attr.sample_id_all else None
 
-    def sample(
-        self, cpu: Cpu, period: int, addr: int = 0, raw: bytes = b"", fill: Callable[[Sample], None] | None = None
-    ) -> bytes:
-        """PERF_RECORD_SAMPLE of the present state of `cpu`, but for what `fill` knows better: it sets the same fields
-        of each sample."""
+    def sample(self, cpu: Cpu, period: int, addr: int = 0, raw: bytes = b"", fill: Fill | None = None) -> bytes:
+        """PERF_RECORD_SAMPLE of the present state of `cpu`, with PERF_SAMPLE_ADDR and _RAW, and with what `fill` knows
+        better, which sets the same fields of each sample of an event."""
         sample = self._sample
         sample.period = period
         sample.addr = addr

@@ -65,7 +65,8 @@ class Sampled:
             (self.cpu.core.total(Probe.INST_RETIRED), {each: self.device.read(each) for each in self.registers})
         )
         valid = IBS_OP_CTL.IbsOpVal.mask if control is IBS_OP_CTL else IBS_FETCH_CTL.IbsFetchVal.mask
-        self.device.write(control, self.device.read(control) & ~valid)
+        counted = IBS_FETCH_CTL.IbsFetchCnt.mask if control is IBS_FETCH_CTL else 0  # all, when it has a sample
+        self.device.write(control, self.device.read(control) & ~(valid | counted))
 
 
 def sampled(

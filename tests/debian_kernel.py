@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import lzma
+import os
+import struct
+import tempfile
+import zlib
 from functools import cache
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+import debian
 import require
 from perfemu.debian_packages import ARCHITECTURES
 from perfemu.initramfs import Entry, archive, character_device, directory, file, program
@@ -16,6 +21,7 @@ from perfemu.real_linux import PLATFORMS
 LIBRARIES = tuple(
     f"{top}{triplet}" for top in ("lib", "usr/lib") for triplet in ("/aarch64-linux-gnu", "/x86_64-linux-gnu", "", "64")
 )
+XZ = b"\xfd7zXZ\0"
 RUN_HEAD = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys
@@ -30,6 +36,33 @@ def kernel(release: str = "", architecture: str = "arm64") -> Path:
     """The Image or bzImage of a release's kernel, as its package has it."""
     (image,) = tree(release, architecture).glob("boot/vmlinuz-*")
     return image
+
+
+@cache
+def vmlinux(release: str = "", architecture: str = "arm64") -> Path:
+    """The same kernel, unpacked here and which takes a guest as long as the rest of its boot: an ELF file, for PVH.
+
+    An Image is not packed, and Debian 13's bzImage not by xz: these are as they are.
+    """
+    image = kernel(release, architecture)
+    data = image.read_bytes() if architecture == "amd64" else b""
+    payload = _payload(data) if data else b""
+    if not payload.startswith(XZ):
+        return image
+    unpacked = debian.cache_directory() / "kernels" / f"vmlinux-{zlib.crc32(payload):08x}"
+    if not unpacked.exists():
+        unpacked.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=unpacked.parent, delete=False) as whole:
+            whole.write(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload))
+        os.replace(whole.name, unpacked)
+    return unpacked
+
+
+def _payload(image: bytes) -> bytes:
+    """What a bzImage unpacks, and the size behind it: Documentation/arch/x86/boot.rst."""
+    setup_bytes = (image[0x1F1] + 1) * 512
+    offset, size = struct.unpack_from("<II", image, 0x248)
+    return image[setup_bytes + offset : setup_bytes + offset + size]
 
 
 def tree(release: str = "", architecture: str = "arm64") -> Path:

@@ -50,7 +50,7 @@ class Board:
             + ["--cpus", str(self.cpus)]
             + (["--pmu", self.pmu] if self.pmu else [])
             + [*self.options, "--initrd", initrd, "--append", f"console={console} quiet {self.parameters}".strip()]
-            + [debian_kernel.kernel(self.release, architecture)],
+            + [debian_kernel.vmlinux(self.release, architecture)],
             capture_output=True, stdin=subprocess.DEVNULL, timeout=self.timeout_s, env=ENVIRONMENT, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b"")

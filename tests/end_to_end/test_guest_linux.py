@@ -59,7 +59,7 @@ class System:
 
     @property
     def kernel(self) -> Path:
-        return debian_kernel.kernel(self.release, self.architecture)
+        return debian_kernel.vmlinux(self.release, self.architecture)
 
     @property
     def script(self) -> str:

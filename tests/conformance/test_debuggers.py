@@ -64,19 +64,25 @@ NUMBERS = (
 
 
 class Debugged:
-    """The program, built for one ISA in a directory of its own, and a machine of that ISA with the debuggers."""
+    """The program, built for one ISA in a directory of its own, and a machine of that ISA with the debuggers.
 
-    def __init__(self, isa: str, directory: Path, *packages: str) -> None:
+    `compiled` is a directory for the Python that gdb has: what one compiles of its library, the next need not.
+    """
+
+    def __init__(self, isa: str, directory: Path, *packages: str, compiled: Path | None = None) -> None:
         command = require.command(*COMPILERS[isa])
         (directory / SOURCE.name).write_bytes(SOURCE.read_bytes())
         subprocess.run([command, *FLAGS, "-o", "debugged", SOURCE.name], cwd=directory, check=True)
         (directory / "commands").write_text(COMMANDS)
         self._directory = directory
+        self._compiled = compiled
         self._root = machine(isa, packages)
 
     def ours(self, *command: str) -> str:
         """What it prints as a guest."""
-        options = ("--core", "ideal", "--sysroot", self._root, "--rw", self._directory)
+        options: tuple[str | Path, ...] = ("--core", "ideal", "--sysroot", self._root, "--rw", self._directory)
+        if self._compiled is not None:
+            options += ("--rw", self._compiled, "--env", f"PYTHONPYCACHEPREFIX={self._compiled}")
         return self._run(PERFEMU, "run", *options, "--", *command)
 
     def natively(self, *command: str) -> str:
@@ -148,10 +154,15 @@ def neutral(printed: str) -> tuple[list[str], list[str]]:
     return [line for line in lines if line not in PRINTED], [line for line in lines if line in PRINTED]
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("compiled")
+
+
 @pytest.mark.parametrize("isa", ISAS)
-def test_gdb_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
+def test_gdb_says_what_it_says_on_linux(isa: str, tmp_path: Path, compiled: Path) -> None:
     """Breakpoints, a condition, backtraces, finish, stepi, a watched variable by single steps, signals, threads."""
-    program = Debugged(isa, tmp_path, "gdb")
+    program = Debugged(isa, tmp_path, "gdb", compiled=compiled)
     found, printed = neutral(program.ours(*GDB))
     assert "#3 factorial (n=5) at debugged.c:12" in found
     assert {"Old value = 0", "New value = 2", "Program received signal SIGUSR1, User defined signal 1."} <= set(found)
@@ -162,9 +173,9 @@ def test_gdb_says_what_it_says_on_linux(isa: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-def test_gdb_watches_by_hardware_as_on_linux(isa: str, tmp_path: Path) -> None:
+def test_gdb_watches_by_hardware_as_on_linux(isa: str, tmp_path: Path, compiled: Path) -> None:
     """By DR0 and DR7, or the register sets of AArch64: gdb says so itself, and stops where it stops natively."""
-    program = Debugged(isa, tmp_path, "gdb")
+    program = Debugged(isa, tmp_path, "gdb", compiled=compiled)
     by_hardware = COMMANDS.replace("set can-use-hw-watchpoints 0\n", "").replace("break change", "hbreak change")
     (tmp_path / "commands").write_text(by_hardware)
     found = neutral(program.ours(*GDB))[0]

@@ -12,7 +12,7 @@ from fuzz.host_watch import HostWatch, Touched
 from fuzz.program import RandomProgram, rows_of
 from fuzz.run import CALLS
 
-SEEDS = 40  # half a minute of each ISA's
+SEEDS = 20
 
 
 @pytest.mark.parametrize("isa", ISAS)

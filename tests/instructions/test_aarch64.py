@@ -25,7 +25,7 @@ from tests.instructions.comparison import Comparison, Outcome
 from tests.instructions.form import Case, Encoding, Form, cases
 from tests.instructions.protocol import FAULT_WORDS, Runner, States, build
 
-INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "3000"))
+INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "1000"))
 WANTED = os.environ.get("INSTRUCTION_FORMS", "")
 ENCODINGS = max(12, INPUTS // 500)
 INPUTS_OF_FAULTS = 48  # of forms that do nothing but fault: signals take long

@@ -21,7 +21,7 @@ from tests.instructions.x86_64.forms import forms, others
 from tests.instructions.x86_64.state import LAYOUT, PLACES
 
 ROWS = load(Path(__file__).with_name("x86_64") / "differences.toml", PLACES)
-INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "300"))  # for each form; `make instructions` takes many more
+INPUTS = int(os.environ.get("INSTRUCTION_INPUTS", "100"))  # for each form; `make instructions` takes many more
 OTHER_ENCODINGS = 2  # of a form that is not offered
 ENCODINGS = min(INPUTS // 8, 32)  # of a form
 SIGILL, ILL_ILLOPN = 4, 2

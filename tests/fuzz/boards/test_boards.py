@@ -9,7 +9,7 @@ import pytest
 from fuzz.boards.campaign import BOARDS, BoardCampaign
 from fuzz.boards.run import FUZZED, run_seed
 
-SEEDS = 24
+SEEDS = 10
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -40,7 +40,7 @@ BEGINS = {
     Probe.STALL_BACKEND_BEGINS: "mb",
     Probe.STALL_BACKEND_MEMORY_BEGINS: "m",
 }
-RUN = "d" + "".join(random.Random(11).choices("dfmb", k=300))
+RUN = "d" + "".join(random.Random(11).choices("dfmb", k=100))
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,10 @@ demo: $(VENV)/.installed  ## count and profile a bundled program on both ISAs
 PROCESSES := logical
 
 test: venv  ## build, run the tests, on all processors (PROCESSES=N: N at once), lint
+	@# files in their order: those of tests/unit, which are short, last
 	@# also where PYTHONDONTWRITEBYTECODE is set: else each command that a test runs compiles what it imports
 	$(BIN)/python -m compileall -q emulator pmu perfcore perfemu
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 	$(MAKE) lint
 
 lint: $(VENV)/.dev $(VENV)/.installed  ## ruff, mypy --strict, the import contract, C++ format
@@ -114,13 +115,14 @@ fuzz: venv  ## random system calls, uses of perf events and BPF, bare-metal imag
 	$(BIN)/python tests/fuzz $(SECONDS) --checkpoints
 
 kernels: venv  ## Debian's kernels on the boards, and other long proofs: what every test run leaves out
-	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_linux_command_pc.py \
-		tests/end_to_end/test_guest_linux.py \
-		tests/interop/test_perf_on_a_pc.py tests/interop/test_perf_test_on_a_board.py \
-		tests/interop/test_perf_in_virtual_machines.py \
+	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_activity_monitors.py tests/end_to_end/test_board_kernels.py \
+		tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_guest_linux.py \
+		tests/end_to_end/test_linux_command.py tests/end_to_end/test_linux_command_pc.py \
+		tests/interop/test_perf_on_a_board.py tests/interop/test_perf_on_a_pc.py \
+		tests/interop/test_perf_test_on_a_board.py tests/interop/test_perf_in_virtual_machines.py \
 		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/conformance/test_perf_calls.py \
 		tests/conformance/test_rr.py tests/conformance/test_perf_test_as_guest.py \
-		tests/counts/test_multiplexing.py
+		tests/conformance/test_perf_commands_as_guest.py tests/counts/test_multiplexing.py
 
 INPUTS := 20000
 

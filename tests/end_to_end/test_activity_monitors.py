@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from io import BytesIO
 from pathlib import Path
 
@@ -31,7 +32,10 @@ cat scaling_driver cpuinfo_max_freq
 """
 
 
-@pytest.mark.parametrize(("release", "cpus", "which"), [("", 1, "0"), ("trixie", 2, "0-1")])
+SLOW = pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
+
+
+@pytest.mark.parametrize(("release", "cpus", "which"), [("", 1, "0"), pytest.param("trixie", 2, "0-1", marks=SLOW)])
 def test_debians_kernels_use_them(release: str, cpus: int, which: str, tmp_path: Path) -> None:
     """For frequency invariance, once cpufreq tells them of a highest frequency: init_amu_fie_callback."""
     board = Board(
@@ -49,6 +53,7 @@ def test_debians_kernels_use_them(release: str, cpus: int, which: str, tmp_path:
     ]
 
 
+@SLOW
 def test_a_kernels_scheduler_scales_by_the_mean(tmp_path: Path) -> None:
     """amu_scale_freq_tick of Debian's kernel, whose ticks have a thousand laps of the profile.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
-import struct
 import subprocess
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from tests.end_to_end.command import ENVIRONMENT, PERFEMU, perfemu
 from tests.end_to_end.test_board_kernels import SCRIPT, said
 
 TIMEOUT_S = 300
+SLOW = pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
 
 
 def boot(
@@ -42,6 +41,7 @@ def boot(
     return done.stdout.decode().splitlines()
 
 
+@SLOW
 def test_a_kernel_boots_to_user_space(tmp_path: Path) -> None:
     lines = boot(debian_kernel.kernel("", "amd64"), tmp_path)
     running, cpus, answer = said(lines)
@@ -63,6 +63,7 @@ def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: P
         capture_output=True, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0
+    assert said(done.stdout.decode().splitlines())[1:] == ["1", "52"]
     assert done.stderr.decode() == (
         "perfemu: -g: this kernel has ORC's tables, and no frame pointers: samples in it have no callers\n"
     )
@@ -75,12 +76,11 @@ def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: P
     assert {len(chain.splitlines()) for chain in re.split(r"\n{2,}", shown.strip())} == {1}
 
 
-@pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
+@SLOW
 def test_a_vmlinux_without_symbols_has_those_in_its_memory(tmp_path: Path) -> None:
     """As the bzImage has it within: an ELF file that PVH boots, stripped. It says that it is Linux; what it carries for
     itself says its symbols, and that it has no frame pointers."""
-    image, initrd, data = (tmp_path / name for name in ("vmlinux", "initrd", "perf.data"))
-    image.write_bytes(unpacked(debian_kernel.kernel("", "amd64").read_bytes()))
+    image, initrd, data = debian_kernel.vmlinux("", "amd64"), tmp_path / "initrd", tmp_path / "perf.data"
     initrd.write_bytes(debian_kernel.initramfs(SCRIPT, architecture="amd64"))
     done = perfemu(
         "record", "-q", "-g", "-o", data, "-e", "instructions", "-c", "1000003", "--guest-linux", "--board", "pc",
@@ -98,14 +98,6 @@ def test_a_vmlinux_without_symbols_has_those_in_its_memory(tmp_path: Path) -> No
     assert {"mpihelp_submul_1", "mpihelp_addmul_1"} <= symbols
     assert "[unknown]" not in symbols
     assert "cryptomgr_test" in {lines[0].strip() for lines in samples}
-
-
-def unpacked(image: bytes) -> bytes:
-    """The payload of a bzImage that xz has compressed: Documentation/arch/x86/boot.rst."""
-    setup_bytes = (image[0x1F1] + 1) * 512
-    offset, size = struct.unpack_from("<II", image, 0x248)
-    payload = image[setup_bytes + offset : setup_bytes + offset + size]
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
 
 
 # A program of 32 bits: by INT 80H, and as the kernel's own code for programs calls it (AT_SYSINFO, the 32nd of the
@@ -142,20 +134,20 @@ second: .ascii  "by the kernel's code\\n"
 """
 
 
-@pytest.mark.parametrize("core", ["skylake", "zen5"])
+@pytest.mark.parametrize("core", [pytest.param("skylake", marks=SLOW), "zen5"])
 def test_programs_of_32_bits(core: str, tmp_path: Path) -> None:
     require.command("as", package="binutils")
     linked, hello = tmp_path / "hello.o", tmp_path / "hello"
     subprocess.run(["as", "--32", "-o", linked], input=HELLO_32, text=True, check=True)
     subprocess.run(["ld", "-m", "elf_i386", "-o", hello, linked], check=True)
     more = (program("bin/hello", hello.read_bytes()),)
-    lines = boot(debian_kernel.kernel("", "amd64"), tmp_path, script="hello; echo status $?\n", core=core, more=more)
+    lines = boot(debian_kernel.vmlinux("", "amd64"), tmp_path, script="hello; echo status $?\n", core=core, more=more)
     assert [line for line in lines if not line.startswith("[")] == ["INT 80H", "by the kernel's code", "status 21"]
     assert any(re.search("tsc: Detected .* MHz processor", line) for line in lines)
     assert not [line for line in lines if re.search("Oops|BUG|Firmware Bug", line)]
 
 
-@pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
+@SLOW
 def test_trixies_kernel_twice_to_the_same_bytes(tmp_path: Path) -> None:
     kernel = debian_kernel.kernel(TRIXIE, "amd64")
     first = boot(kernel, tmp_path)
@@ -171,7 +163,7 @@ CLOCK_SOURCE = "cat /sys/devices/system/clocksource/clocksource0/current_clockso
 def test_several_cpus_have_one_time(tmp_path: Path) -> None:
     """As each CPU comes up, Linux compares its time stamp counter with the first's (check_tsc_sync_source), and would
     take another clock source if one went back."""
-    lines = boot(debian_kernel.kernel("", "amd64"), tmp_path, cpus=2, script=CLOCK_SOURCE)
+    lines = boot(debian_kernel.vmlinux("", "amd64"), tmp_path, cpus=2, script=CLOCK_SOURCE)
     assert [line for line in lines if not line.startswith("[")][-1] == "tsc"
     assert any("Switched to clocksource tsc" in line for line in lines)
     assert not [line for line in lines if re.search("warp|unstable|unsynchronized", line, re.IGNORECASE)]

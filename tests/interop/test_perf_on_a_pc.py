@@ -85,7 +85,7 @@ TIMEOUT_S = 600
 LONG = pytest.mark.skipif("KERNELS" not in os.environ, reason="takes a minute: make kernels")
 MACHINES = [
     pytest.param(("", INTEL), id="intel"),
-    pytest.param(("", AMD), id="amd"),
+    pytest.param(("", AMD), id="amd", marks=LONG),
     pytest.param((TRIXIE, INTEL), id="intel-trixie", marks=LONG),
     pytest.param((TRIXIE, AMD), id="amd-trixie", marks=LONG),
 ]
@@ -114,7 +114,7 @@ def said(machine: tuple[str, Maker], tmp_path_factory: pytest.TempPathFactory) -
     initrd.write_bytes(debian_kernel.initramfs(script(maker), *files, architecture="amd64"))
     done = subprocess.run(
         [PERFEMU, "run", "--board", "pc", "--core", maker.core(folder), "--memory", "1G", "--initrd", initrd]
-        + ["--cmdline", "console=ttyS0 quiet", debian_kernel.kernel(release, "amd64")],
+        + ["--cmdline", "console=ttyS0 quiet", debian_kernel.vmlinux(release, "amd64")],
         capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, env=ENVIRONMENT, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")

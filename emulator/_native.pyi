@@ -200,6 +200,52 @@ class OpSampler:
         """(pc, next, fired probes, data address or None, bytes, level that answered, cycle, dispatched, completed,
         walked, waited, privilege level): see RetirementRecorder.take_selected."""
 
+class SpeSampler:
+    """Arm's Statistical Profiling Extension, as far as it is in the core (units/spe_sampler.hpp)."""
+
+    sequence: int
+    """Where the sequence of pseudo-random numbers is: 31 bits, not 0."""
+    context: int
+    """What CONTEXTIDR_EL1 holds."""
+    def __init__(self, core: Core) -> None: ...
+    def start(
+        self,
+        *,
+        distance: int,
+        interval: int,
+        jitter: bool,
+        room: int,
+        wanted: int,
+        packets: int,
+        types: int,
+        events: int,
+        no_events: int,
+        min_latency: int,
+        filters: int,
+    ) -> None:
+        """`distance` instructions until the first sample, then `interval`, with jitter some of [0, 256) more.
+
+        Records go into `room` bytes. `wanted`: mask of the events that this version of the unit has. `packets`: 1
+        physical addresses, 2 the context. `filters`: 1 by `types` (1 branch, 2 load, 4 store), 2 by `events`, 4 by
+        `min_latency`, 8 by `no_events`.
+        """
+    def stop(self) -> int:
+        """Instructions that are left until the next sample."""
+    @property
+    def full(self) -> bool:
+        """There was no room for another record behind the last: it has stopped, and the core with it."""
+    @property
+    def lost(self) -> bool:
+        """... nor was there for the last."""
+    @property
+    def samples(self) -> int:
+        """Operations that have been chosen, of all."""
+    collided: bool
+    """One was chosen before the one before it was through, and is lost."""
+    def take(self) -> tuple[bytes, list[int]]:
+        """The records since the last time, 64 bytes each, and the cycle of each; the last 9 bytes of its packets, at
+        the place that byte 63 says, are for the timestamp."""
+
 class ShownCycles:
     """What guests have seen of time: cores run in turns, so that one is ahead of another by up to a turn."""
 

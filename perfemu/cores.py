@@ -61,7 +61,8 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
         .limited_to(partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by))
     )
     units = frozenset((*loaded.units, *loaded.lent))
-    return replace(limited, slots=_slots(loaded), units=units, sources=(*limited.sources, *unit_pmus(units)))
+    sources = *limited.sources, *unit_pmus(units, loaded.unit_versions)
+    return replace(limited, slots=_slots(loaded), units=units, sources=sources)
 
 
 def isa_of_pmu(name: str) -> str:

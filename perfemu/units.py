@@ -12,6 +12,7 @@ from emulator.linux.kernel import Kernel
 from perfcore.events.drivers.sources import source_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
+from perfcore.perfdata.auxtrace import AuxTraceType, pack_auxtrace_info, pack_time_conv
 from perfcore.perfdata.features import PmuCaps
 from perfemu.events.spec import EventSpec
 from pmu.model import PmuModel
@@ -20,7 +21,21 @@ from pmu.unit_pmu import UnitPmu
 AttachUnit = Callable[[Kernel, UnitPmu, int], PmuDriver[PerfEvent]]
 """The kernel on whose CPUs it is, the PMU, its attr.type."""
 
+
+def _spe(kernel: Kernel, pmu: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
+    from perfcore.events.drivers.arm_spe_pmu import ArmSpePmu
+    from perfcore.events.kernel_mappings import KernelMappings
+    from pmu.arm.spe import SpeUnit
+    from pmu.arm.spe_registers import SpeVersion
+
+    mappings = KernelMappings()
+    version = SpeVersion[pmu.version.upper()]
+    units = {cpu.number: SpeUnit(cpu, version, mappings, kernel.clock.monotonic_at) for cpu in kernel.cpus}
+    return ArmSpePmu(kernel, units, mappings, pmu, type)
+
+
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
+    "arm_spe_0": _spe,
 }
 
 AttachTogether = Callable[[Kernel, PmuModel, Mapping[str, int]], Sequence[PmuDriver[PerfEvent]]]
@@ -43,7 +58,15 @@ _TOGETHER: dict[str, AttachTogether] = {  # unit -> how, where its PMUs share a 
 AuxTraceInfo = Callable[[EventSpec, bool], bytes]
 """The event, and whether each CPU has a buffer: PERF_RECORD_AUXTRACE_INFO, and what must precede it."""
 
+
+def _spe_info(spec: EventSpec, per_cpu: bool) -> bytes:
+    """Timestamps are nanoseconds, as records' times are."""
+    time = pack_time_conv(shift=0, multiplier=1, zero=0)
+    return time + pack_auxtrace_info(AuxTraceType.ARM_SPE, (spec.type, int(per_cpu)))
+
+
 _INFO: dict[str, AuxTraceInfo] = {  # PMU -> what its trace's decoder must know
+    "arm_spe_0": _spe_info,
 }
 
 

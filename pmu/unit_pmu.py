@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pmu.event import Event, UnknownEvent
 from pmu.event_source import EventSource
 
 _PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the order in which Linux finds them
     "ibs": "pmu.amd.ibs",
+    "spe": "pmu.arm.spe_pmu",
 }
 
 
@@ -23,6 +24,8 @@ class UnitPmu(EventSource):
 
     unit: str = ""  # of emulator.core_file.units
     has_aux: bool = True  # whether it writes into an AUX area
+    default_period: int = 0  # of what samples, if nobody says another one; 0: it traces all
+    version: str = ""  # of the core's, where there are several
     note: str = ""  # for lists of events
     caps: Mapping[str, str] = field(default_factory=dict)  # the files of sysfs ``caps/``: name -> contents
 
@@ -35,6 +38,11 @@ class UnitPmu(EventSource):
         return Event(config, self.name, (), note="the unit knows it")
 
 
-def unit_pmus(units: Collection[str]) -> tuple[UnitPmu, ...]:
-    """Those of a core's units."""
-    return tuple(pmu for unit, module in _PMUS.items() if unit in units for pmu in importlib.import_module(module).PMUS)
+def unit_pmus(units: Collection[str], versions: Mapping[str, str]) -> tuple[UnitPmu, ...]:
+    """Those of a core's units, in the versions that it has of them."""
+    return tuple(
+        replace(pmu, version=versions.get(unit, ""))
+        for unit, module in _PMUS.items()
+        if unit in units
+        for pmu in importlib.import_module(module).PMUS
+    )

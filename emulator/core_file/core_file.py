@@ -77,6 +77,12 @@ class CoreFile:
         return (str(table["version"]), _texts(table.get("auxiliary"))) if isinstance(table, dict) else None
 
     @property
+    def unit_versions(self) -> dict[str, str]:
+        """By the units that have several."""
+        table = self.tables.get("spe")
+        return {"spe": str(table["version"]) if isinstance(table, dict) else "v1p2"}
+
+    @property
     def model(self) -> Tables | None:
         """The tables, if there is anything to model."""
         pipeline = self.tables["pipeline"]

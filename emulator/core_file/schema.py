@@ -257,6 +257,18 @@ TABLES = (
         ),
     ),
     Table(
+        "spe",
+        "AArch64: the Statistical Profiling Extension, where `units` has it or --unit lends it",
+        (
+            one_of(
+                "version",
+                "of the extension: FEAT_SPE, FEAT_SPEv1p1, FEAT_SPEv1p2",
+                fixed("v1", "v1p1", "v1p2"),
+                default="v1p2",
+            ),
+        ),
+    ),
+    Table(
         "kernel",
         "simulated cycles of kernel work, shown as sys",
         (

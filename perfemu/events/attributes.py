@@ -9,6 +9,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SampleType, SoftwareId
 from perfemu.events.sample_options import all_registers, apply_options, register_mask
 from perfemu.events.spec import EventSpec, parse_modifiers
+from pmu.unit_pmu import UnitPmu
 
 HAPPEN_IN_KERNEL = (SoftwareId.CONTEXT_SWITCHES, SoftwareId.CPU_MIGRATIONS)  # exclude_kernel would leave nothing
 ATTR_SIZE = 128  # PERF_ATTR_SIZE_VER7, what perf 6.1 passes
@@ -161,7 +162,7 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
     if frequency is not None:
         sample_type |= SampleType.PERIOD
     if spec.traces:
-        period, frequency = 1, None
+        period, frequency = _period_of_trace(spec, period), None
         sample_type &= ~SampleType.PERIOD
     if sampling.nothing and spec is not TRACKING:  # what a sample would have stays as it is, in the records besides
         period, frequency = (0, None) if frequency is None else (None, 0)
@@ -172,6 +173,12 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         read_format=read_format,
         precise_ip=3 if sampling.exact else spec.modifiers.precise,
     )
+
+
+def _period_of_trace(spec: EventSpec, period: int | None) -> int:
+    """A unit that samples has the period that was asked for, or its own; a trace has none: it says 1."""
+    default = spec.source.default_period if isinstance(spec.source, UnitPmu) else 0
+    return (period or default) if default else 1
 
 
 def _add_stack(attr: PerfEventAttr, sampling: Sampling, isa: str, tracking: bool) -> None:

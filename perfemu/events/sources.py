@@ -83,7 +83,15 @@ class Sources:
             source.core_asked_for(config)
         except UnknownEvent as problem:
             raise EventSyntaxError(f"'{text}': {problem}") from None
-        spec = EventSpec(f"{source.name}/{terms}/", self._types[source.name], config, group, source=source)
+        spec = EventSpec(
+            f"{source.name}/{terms}/",
+            self._types[source.name],
+            config,
+            group,
+            config1=words["config1"],
+            config2=words["config2"],
+            source=source,
+        )
         units = [source.units[term.lower()] for term in terms.split(",") if term.lower() in source.units]
         return replace(spec, unit=units[0].name, scale=units[0].scale) if units else spec
 

@@ -283,6 +283,8 @@ class Core final : public Totals, private TranslationListener {
     // branches (LBR, BRBE) at `listen`. Throws std::invalid_argument.
     void select(RetirementListener& listener, ProbeMask probes, uint64_t distance);
     void stop_listening(const RetirementListener& listener);
+    // Where the byte at a virtual address lies, in frames of RAM from 0 on; nothing where no page is.
+    std::optional<uint64_t> physical(uint64_t address) const;
     // For tests: keep every data access that the models are told of.
     void start_trace();
     std::vector<TracedAccess> take_trace();

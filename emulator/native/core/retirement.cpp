@@ -120,6 +120,7 @@ void Core::end_observation(unsigned number, uint64_t next) {
     observed_.cycles = model.pipeline->cycle() - observed_cycle_;
     const Pipeline::Stages stages = model.pipeline->last_stages();
     observed_.dispatched = skipped_ + stages.dispatched;
+    observed_.issued = skipped_ + stages.issued;
     observed_.completed = skipped_ + stages.completed;
     for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
         if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;
@@ -156,7 +157,7 @@ void Core::note_times() {
 // What is known of an instruction without models.
 void Core::observe(const Op& op, uint64_t pc, uint64_t next) {
     observed_ = {.pc = pc, .next = next, .cycle = cycles(), .cycles = 1, .fired = op.probes};
-    observed_.dispatched = observed_.completed = observed_.cycle;
+    observed_.dispatched = observed_.issued = observed_.completed = observed_.cycle;
     observed_.branch = branch_kind(op.probes);
     if (op.conditional && next != pc + op.length) observed_.fired |= mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);
 }
@@ -189,6 +190,12 @@ bool Core::choose() {
         drop_budget();
     }
     return interrupts;
+}
+
+std::optional<uint64_t> Core::physical(uint64_t address) const {
+    const Page page = space_->lookup(isa_->untagged(address));
+    if (!page.present) return std::nullopt;
+    return page.frame * PAGE_SIZE + (address & PAGE_MASK);
 }
 
 OpClass Core::class_of(uint64_t pc) {

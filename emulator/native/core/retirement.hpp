@@ -28,8 +28,9 @@ struct RetiredOp {
     uint64_t address = 0;       // of its first data access, if that is known
     uint64_t cycle = 0;         // of the core, at which it has retired
     uint64_t cycles = 0;        // since the instruction before it retired: not how long it took
-    uint64_t dispatched = 0;    // the cycle at which the back end has got it, and the one at which its results were
-    uint64_t completed = 0;     // there: with a pipeline; else `cycle`
+    uint64_t dispatched = 0;    // the cycle at which the back end has got it, the one at which it was issued to a unit
+    uint64_t issued = 0;        // (in order that is one cycle), and the one at which its results were there: with a
+    uint64_t completed = 0;     // pipeline; else `cycle`
     uint64_t walked = 0;        // cycles until its address was translated, if that was not in the first TLB
     uint64_t waited = 0;        // ... from then on until its data, if those were not in L1D
     ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load

@@ -289,8 +289,10 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         exit(Exit::EXCEPTION);
     }
     const bool observes = !selections_.empty() && last - first == 1;
-    if (observes) [[unlikely]]
+    if (observes) [[unlikely]] {
         begin_observation();
+        limit = std::min(limit, Pipeline::NO_LIMIT - 1);  // it is executed, not recalled: its stages are to be known
+    }
     if (attributes_models()) [[unlikely]] {
         bool due = false;
         while (visit.first < last && !due) {

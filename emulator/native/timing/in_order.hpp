@@ -39,7 +39,7 @@ class InOrder final : public RecallingPipeline {
 
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override;
-    Stages last_stages() const override { return {hot_.cycle, hot_.done}; }
+    Stages last_stages() const override { return {hot_.cycle, hot_.cycle, hot_.done}; }
 
   private:
     unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,

@@ -72,7 +72,10 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,
                                               std::span<const AccessSite> sites) override;
     void retire_whole(const PreparedBlock& block, const uint64_t* addresses, uint64_t next) override;
-    Stages last_stages() const override { return {std::min(hot_.cycle(), hot_.done), hot_.done}; }
+    Stages last_stages() const override {
+        const uint64_t dispatched = std::min(hot_.cycle(), hot_.done);
+        return {dispatched, std::clamp(issued_, dispatched, hot_.done), hot_.done};
+    }
 
   private:
     unsigned run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last, uint64_t next,
@@ -198,6 +201,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     std::unique_ptr<uint64_t[]> load_queue_;  // by load: the cycle of retirement; empty: no limit
     unsigned load_queue_size_ = 0, load_next_ = 0;
 
+    uint64_t issued_ = 0;  // when the last instruction that was executed was
     uint64_t moves_cycle_ = 0;
     unsigned moves_ = 0;
     Redirect redirect_;

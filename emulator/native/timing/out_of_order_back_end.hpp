@@ -53,6 +53,7 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
     const uint64_t dispatched = hot.cycle();
     if (!ONE) schedulers_.advance(dispatched);
     calendar_.advance(dispatched);
+    issued_ = dispatched;
 
     const bool chained = parts & ACCUMULATES && op.accumulator == timed_register::NONE;
     uint64_t result = chained ? chain_start(op, dispatched + 1) : sources_ready<POSSIBLE>(op, dispatched + 1);
@@ -63,11 +64,13 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
         if (!ONE)
             for (unsigned more = 1; more < op.load_micro_ops; ++more)
                 issued = std::max(issued, calendar_.take(load_entry.use, address_ready));
+        issued_ = issued;
         done = load<POSSIBLE>(block, op, addresses, pc, issued);
         result = parts & COMPUTE ? std::max(result, done) : done;
     }
     if (computes) {
         result = compute<POSSIBLE, ONE, CHOICE>(hot, op, entry, result);
+        if (!(parts & LOAD)) issued_ = result - op.latency;
         done = result;
     } else if (parts & ELIMINATED) {
         // The renamer gives the destination the source's register.
@@ -88,6 +91,7 @@ template <unsigned POSSIBLE, bool ONE, bool CHOICE>
         leave<POSSIBLE, ONE>(hot, op, slots, done);
     } else {
         uint64_t address_issued = issue<false>(address_entry, calendar_.simple_ports(address_entry.use), address_ready);
+        issued_ = address_issued;
         uint64_t data = std::max(address_issued, result);
         if (has_store_data_) data = issue<false>(data_entry, calendar_.simple_ports(data_entry.use), result);
         for (unsigned more = 1; more < op.store_micro_ops; ++more) {

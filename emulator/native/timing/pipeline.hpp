@@ -87,11 +87,12 @@ class Pipeline {
     // When the last instruction retired.
     uint64_t cycle() const { return cycle_; }
 
-    // Of an instruction that has just retired alone: when the back end got it, and when its results were there.
+    // Of an instruction that has just retired alone, and with a limit: when the back end got it, when it was issued to
+    // a unit, and when its results were there.
     struct Stages {
-        uint64_t dispatched, completed;
+        uint64_t dispatched, issued, completed;
     };
-    virtual Stages last_stages() const { return {cycle_, cycle_}; }
+    virtual Stages last_stages() const { return {cycle_, cycle_, cycle_}; }
 
   protected:
     virtual std::unique_ptr<PreparedBlock> make_block(uint64_t address, std::span<const TimedOp> ops,

@@ -34,12 +34,20 @@ class RecursionContexts:
 
     def pending_irq(self, cpu: Cpu, work: Callable[[], object]) -> None:
         """perf_pending_irq(): `work` wakes who waits for an event, in an interrupt that tells nobody of it."""
-        before = self._levels.get(cpu.number, _TASK)
+        self.irq_work(cpu, lambda: self.without(cpu, work))
+
+    def irq_work(self, cpu: Cpu, work: Callable[[], object]) -> None:
+        """irq_work_queue(): `work` is done in an interrupt of its own, whatever the CPU is at."""
+        before, context = self._levels.get(cpu.number, _TASK), (cpu.number, _HARDIRQ)
+        held = context in self._held  # by another interrupt, which would have ended by then
+        self._held.discard(context)
         self._levels[cpu.number] = _HARDIRQ
         try:
-            self.without(cpu, work)
+            work()
         finally:
             self._levels[cpu.number] = before
+            if held:
+                self._held.add(context)
 
     def without(self, cpu: Cpu, work: Callable[[], object]) -> None:
         """Do `work` in the present context, with nobody told of what happens there; as perf_pending_task() does."""

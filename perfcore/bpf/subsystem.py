@@ -113,6 +113,9 @@ class Bpf:
     def cpu_number(self) -> int:
         return self.kernel.executing_cpu.number
 
+    def irq_work(self, work: Callable[[], object]) -> None:
+        self.kernel.tracepoints.recursion.irq_work(self.kernel.executing_cpu, work)
+
     def address_of(self, map: Map) -> int:
         return _MAPS + map.id * _MAP_BYTES
 

@@ -46,6 +46,9 @@ class Host(Protocol):
     def cpu_number(self) -> int:
         """Of the one that executes."""
 
+    def irq_work(self, work: Callable[[], object]) -> None:
+        """Do `work` in an interrupt of that one's."""
+
 
 class Types(Protocol):
     """BTF."""

@@ -83,7 +83,7 @@ class RingbufMap(Map):
         self._write_header(start, length | (DISCARD if discard else 0))
         at_its_end = self._consumed % self.size == start - _DATA
         if flags & FORCE_WAKEUP or (at_its_end and not flags & NO_WAKEUP):
-            self.readers.wake()
+            self.host.irq_work(self.readers.wake)
 
     def _copy(self, start: int, length: int) -> None:
         """What has been written, to where it is seen as well: behind the buffer, or at its beginning."""

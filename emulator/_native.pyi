@@ -246,6 +246,57 @@ class SpeSampler:
         """The records since the last time, 64 bytes each, and the cycle of each; the last 9 bytes of its packets, at
         the place that byte 63 says, are for the timestamp."""
 
+class PtSettings:
+    """What an Intel PT trace says, and how often (units/pt_encoder.hpp)."""
+
+    branches: bool
+    compresses_returns: bool
+    tsc: bool
+    mtc: bool
+    cyc: bool
+    bytes_between_psbs: int
+    mtc_shift: int
+    """An MTC whenever the crystal clock's counter is another without so many of its lowest bits."""
+    cyc_threshold: int
+    tsc_at_start: int
+    tsc_ticks: int
+    """So many of the time stamp counter are as long as `ctc_ticks` of the crystal clock."""
+    ctc_ticks: int
+    core_to_bus_ratio: int
+    def add_range(self, first: int, last: int, stops: bool) -> None:
+        """Only what is in such ranges is traced, or, where it `stops`, tracing ends where it is entered."""
+
+class PtEncoder:
+    """Writes what a core executes in user mode as Intel PT's packets."""
+
+    def __init__(self, core: Core, clock: ShownCycles) -> None: ...
+    def set_output(
+        self, regions: Sequence[tuple[memoryview | bytearray, bool, bool]], region: int, offset: int
+    ) -> None:
+        """Memory, whether its end interrupts, and whether tracing stops there. Behind the last region is the first.
+
+        The next byte goes to `offset` in `region`. ValueError where there is no such place.
+        """
+    def begin(self, settings: PtSettings, bytes_since_psb: int) -> None:
+        """Trace from here on, with a PSB first if there are no bytes since the last one. Between two runs."""
+    def end(self) -> None:
+        """Between two runs. The memory is held no more."""
+    @property
+    def region(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def interrupt_pending(self) -> bool: ...
+    def clear_interrupt(self) -> None: ...
+    @property
+    def bytes_since_psb(self) -> int: ...
+    @property
+    def in_context(self) -> bool: ...
+    @property
+    def in_filter(self) -> bool: ...
+
 class ShownCycles:
     """What guests have seen of time: cores run in turns, so that one is ahead of another by up to a turn."""
 

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import BinaryIO, Protocol, TextIO
 
+from emulator.core_file.core_file import CoreFile
 from emulator.linux.cgroup.cgroups import ROOT_ID
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
@@ -59,6 +60,7 @@ class RecordedRun(LimitedRun, Protocol):
 
     guest: Guest
     space: Namespace
+    core: CoreFile
 
     @property
     def isa(self) -> str: ...
@@ -206,7 +208,7 @@ class Recorder:
         if sampling.tracks_apart:
             specs = [*specs, TRACKING]
         system_wide = scope.cpus is not None
-        cpu_wanted = sampling.cpu or system_wide or session.guest.cpus > 1
+        cpu_wanted = sampling.cpu or system_wide or session.guest.cpus > 1 or sampling.traces
         try:
             attrs = record_attrs(specs, replace(sampling, cpu=cpu_wanted, system_wide=system_wide), session.isa)
         except ValueError as problem:
@@ -247,7 +249,8 @@ class Recorder:
             self.features.other |= topology(session.guest.cpus, self.features.total_memory_kb or 0)
         self.features.tracing_data = _tracing_data(specs, session.isa)
         if tracing:
-            self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread)
+            hz = session.core.frequency_hz
+            self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread, hz=hz)
         if sampling.clock is not None:
             self.features.other |= _clock_features(sampling.clock, session)
         self.described = [

@@ -7,6 +7,7 @@ PMU, and is no matter of this file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from emulator.linux.kernel import Kernel
 from perfcore.events.drivers.sources import source_types
@@ -34,7 +35,20 @@ def _spe(kernel: Kernel, pmu: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
     return ArmSpePmu(kernel, units, mappings, pmu, type)
 
 
+def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
+    from perfcore.events.drivers.intel_pt import IntelPtDriver
+    from pmu.intel import pt
+    from pmu.unit_memory import UnitMemory
+
+    memory, hz = UnitMemory(), kernel.clock.frequency_hz
+    units = [pt.IntelPt(cpu, kernel.clock, pt.CAPABILITIES, memory) for cpu in kernel.cpus]
+    for cpu in kernel.cpus:
+        cpu.system_registers.amend_cpuid(partial(pt.answer, pt.CAPABILITIES, hz))
+    return IntelPtDriver(kernel.cpus, units, memory, source, type, hz)
+
+
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
+    "intel_pt": _intel_pt,
     "arm_spe_0": _spe,
 }
 
@@ -55,11 +69,31 @@ _TOGETHER: dict[str, AttachTogether] = {  # unit -> how, where its PMUs share a 
 }
 
 
-AuxTraceInfo = Callable[[EventSpec, bool], bytes]
-"""The event, and whether each CPU has a buffer: PERF_RECORD_AUXTRACE_INFO, and what must precede it."""
+def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
+    from emulator.clock import MONOTONIC_AT_BOOT_NS
+    from perfcore.events.user_page import UserClock
+    from perfcore.perfdata.intel_pt_info import intel_pt_info
+    from pmu.intel.pt import BUS_HZ, CAPABILITIES
+
+    clock = UserClock(hz, 0)
+    ticks = MONOTONIC_AT_BOOT_NS // 1_000_000_000 * hz
+    zero = MONOTONIC_AT_BOOT_NS - (ticks * clock.mult >> clock.shift)
+    return intel_pt_info(
+        spec.type,
+        (clock.shift, clock.mult, zero),
+        CAPABILITIES.tsc_per_crystal(hz),
+        per_cpu=per_cpu,
+        snapshot=False,
+        max_nonturbo_ratio=hz // BUS_HZ,
+    )
 
 
-def _spe_info(spec: EventSpec, per_cpu: bool) -> bytes:
+AuxTraceInfo = Callable[[EventSpec, bool, int], bytes]
+"""The event, whether each CPU has a buffer, and Hz of the CPUs' counter of time: PERF_RECORD_AUXTRACE_INFO, and what
+must precede it."""
+
+
+def _spe_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
     """Timestamps are nanoseconds, as records' times are."""
     time = pack_time_conv(shift=0, multiplier=1, zero=0)
     return time + pack_auxtrace_info(AuxTraceType.ARM_SPE, (spec.type, int(per_cpu)))
@@ -67,13 +101,14 @@ def _spe_info(spec: EventSpec, per_cpu: bool) -> bytes:
 
 _INFO: dict[str, AuxTraceInfo] = {  # PMU -> what its trace's decoder must know
     "arm_spe_0": _spe_info,
+    "intel_pt": _intel_pt_info,
 }
 
 
-def auxtrace_info(spec: EventSpec, *, per_cpu: bool) -> bytes:
+def auxtrace_info(spec: EventSpec, *, per_cpu: bool, hz: int) -> bytes:
     """The records that stand before all others of a file with the trace of `spec`."""
     assert spec.source is not None, "it traces"
-    return _INFO[spec.source.name](spec, per_cpu)
+    return _INFO[spec.source.name](spec, per_cpu, hz)
 
 
 def unit_drivers(kernel: Kernel, model: PmuModel) -> Iterator[PmuDriver[PerfEvent]]:

@@ -15,6 +15,7 @@ from pmu.event_source import EventSource
 _PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the order in which Linux finds them
     "ibs": "pmu.amd.ibs",
     "spe": "pmu.arm.spe_pmu",
+    "pt": "pmu.intel.pt",
 }
 
 
@@ -26,6 +27,7 @@ class UnitPmu(EventSource):
     has_aux: bool = True  # whether it writes into an AUX area
     default_period: int = 0  # of what samples, if nobody says another one; 0: it traces all
     version: str = ""  # of the core's, where there are several
+    default_config: int = 0  # what perf's record asks for where the user says nothing else
     note: str = ""  # for lists of events
     caps: Mapping[str, str] = field(default_factory=dict)  # the files of sysfs ``caps/``: name -> contents
 

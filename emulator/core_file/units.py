@@ -7,4 +7,5 @@ from collections.abc import Mapping
 UNITS: Mapping[str, str] = {  # name -> the ISA whose cores can have it
     "ibs": "x86_64",
     "spe": "aarch64",
+    "pt": "x86_64",
 }

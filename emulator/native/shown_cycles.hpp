@@ -22,6 +22,9 @@ struct ShownCycles {
     // `now`: the cycles of the core that asks.
     uint64_t show(uint64_t now) { return latest = std::max(latest, now); }
 
+    // Whether cycles are reference cycles.
+    bool is_constant() const { return steps.empty(); }
+
     // Reference cycles, of which there are always as many in a second, until a core has counted so many cycles.
     uint64_t reference(uint64_t cycles) const {
         if (steps.empty()) return cycles;

@@ -127,6 +127,7 @@ def _record_attr(spec: EventSpec, sampling: Sampling, isa: str, tracking: bool) 
     if sampling.clock is not None:
         attr.use_clockid, attr.clockid = 1, sampling.clock
     if tracking:
+        attr.context_switch = int(sampling.traces)
         attr.mmap = attr.comm = attr.task = attr.mmap2 = attr.comm_exec = attr.ksymbol = attr.bpf_event = 1
     if sampling.per_thread:
         attr.sample_type &= ~SampleType.TIME

@@ -19,6 +19,7 @@ from perfemu.events.spec import EventSpec, Modifiers, parse_modifiers
 from perfemu.events.terms import parse_terms
 from pmu.event import Event, UnknownEvent
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 
 _RAW = re.compile(r"r([0-9a-fA-F]{1,16})\Z")
 _TRACEPOINT = re.compile(r"(?P<name>[a-z]\w*:[a-z0-9_]*_[a-z0-9_]+)(:(?P<modifiers>\w*))?\Z")
@@ -176,7 +177,8 @@ class _Parser:
             spec = self._checked(replace(spec, config1=configs["config1"], config2=configs["config2"]), text)
         else:
             source = self._sources.source(pmu, text)
-            parsed = parse_terms(terms, text, source.format, *self._sources.finding(source))
+            default = source.default_config if isinstance(source, UnitPmu) else 0
+            parsed = parse_terms(terms, text, source.format, *self._sources.finding(source), default)
             spec = self._sources.spec(source, parsed.config, terms, self._groups, text)
         return replace(spec, label=parsed.label, period=parsed.period, frequency=parsed.frequency)
 

@@ -27,12 +27,15 @@ def parse_terms(
     format: Sequence[FormatField],
     find: Callable[[str], int | None],
     near: Callable[[str], str],
+    default: int = 0,
 ) -> Terms:
     """`find` gives the config of an event by its name, `near` what to say where there is none.
 
-    Without a `format` there are no numbers to set, as with generic events. Raises EventSyntaxError about `whole`.
+    `default`: `config` where no term says what its fields are. Without a `format` there are no numbers to set, as with
+    generic events. Raises EventSyntaxError about `whole`.
     """
     terms = Terms()
+    left = default
     fields = {bits.name: bits for bits in format}
     for term in filter(None, text.split(",")):
         name, equals, value = term.partition("=")
@@ -55,9 +58,11 @@ def parse_terms(
             except ValueError as problem:
                 raise EventSyntaxError(f"'{whole}': {problem}") from None
             terms.config[fields[name].config] |= placed
+            left &= ~fields[name].mask if fields[name].config == "config" else -1
         else:
             known = [*fields, *(terms.config if fields else ()), "name", "period", "freq"]
             raise EventSyntaxError(f"unknown term '{name}' in '{whole}'; there are {', '.join(known)}")
+    terms.config["config"] |= left
     return terms
 
 

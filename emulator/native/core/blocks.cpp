@@ -114,7 +114,7 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::INTERRUPTED);
         return;
     }
-    if (model_ && due() && interrupt_raised()) {
+    if ((interrupt_requested_ || (model_ && due())) && interrupt_raised()) {
         last_retired_pc_ = previous_->address + (previous_->ops.empty() ? 0 : previous_->ops.back().offset);
         exit(Exit::OVERFLOW);
         return;

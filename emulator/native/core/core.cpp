@@ -207,6 +207,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
     poll_ = &poll;
     for (;;) {
         const Exit found = run_on();
+        if (!path_listeners_.empty()) leave_path(found);
         if (!hook_is_full_) return found;
         renew_block_hook();
         if (found != Exit::DEADLINE || cycles() >= until_) return found;
@@ -238,6 +239,7 @@ Exit Core::run_on() {
     if (interrupt_line_ || debugging_.steps || guest_steps()) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;
+    if (!path_listeners_.empty()) enter_path();
     GuardedTranslation guarded(*space_, *isa_);
     HeardTranslations heard(guest_tlb_ ? this : nullptr);
     while (exit_ == Exit::NONE) {

@@ -278,13 +278,21 @@ class Core final : public Totals, private TranslationListener {
     // From now on this one is told of every branch. Before the first run, or between two. It must outlive the core, or
     // stop.
     void listen(RetirementListener& listener);
-    // ... of the instruction that makes the last of so many such events, and of what it then asks for. With CYCLES it is
-    // told of the cycle: the instruction may be any. What samples instructions (SPE, IBS) sits here, and what records
-    // branches (LBR, BRBE) at `listen`. Throws std::invalid_argument.
+    // ... of the instruction that makes the last of so many such events, and of what it then asks for. With CYCLES it
+    // is told of the cycle: the instruction may be any. What samples instructions (SPE, IBS) sits here, and what
+    // records branches (LBR, BRBE) at `listen`. Throws std::invalid_argument.
     void select(RetirementListener& listener, ProbeMask probes, uint64_t distance);
     void stop_listening(const RetirementListener& listener);
     // Where the byte at a virtual address lies, in frames of RAM from 0 on; nothing where no page is.
     std::optional<uint64_t> physical(uint64_t address) const;
+    // Between two runs, where something else than the path's next instruction is about to execute, or a listener wants
+    // to know where it is: an interrupt has come.
+    void interrupt_path();
+    // By a listener, within a run: that ends with OVERFLOW before the next block, or else the next one begins so.
+    void request_interrupt() {
+        interrupt_requested_ = true;
+        drop_budget();
+    }
     // For tests: keep every data access that the models are told of.
     void start_trace();
     std::vector<TracedAccess> take_trace();
@@ -368,6 +376,9 @@ class Core final : public Totals, private TranslationListener {
     static void hold(uint64_t& budget, uint64_t& held) { held = std::exchange(budget, 0); }
     static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
+    void enter_path();
+    void leave_path(Exit found);
+    void tell_left(Leaving why);
     void retire_log(size_t blocks);
     void begin_observation();
     void end_observation(unsigned number, uint64_t next);
@@ -613,6 +624,12 @@ class Core final : public Totals, private TranslationListener {
         uint64_t due;  // the sum at which the next one is selected
     };
     std::vector<RetirementListener*> path_listeners_;
+    std::vector<RetirementListener*> newcomers_;  // that have not been told where the path is
+    struct {
+        bool in_user_mode = false, runs = false;
+        uint64_t at = 0, cycle = 0;  // at the end of the last run
+    } path_;
+    bool interrupt_requested_ = false;
     std::vector<Selection> selections_;
     std::vector<const Block*> logged_;  // the log's, if somebody hears of the path
     uint64_t mispredicted_ = 0;         // branches, when the last one was told

@@ -37,6 +37,7 @@ void RegisterState::save(const Core& core) {
 
 void RegisterState::restore(Core& core) const {
     check(core);
+    core.interrupt_path();
     perfemu::check(uc_context_restore(core.engine(), context_), "uc_context_restore");
     core.pass_breakpoint(passed_breakpoint_);
     core.pass_access(passed_access_);

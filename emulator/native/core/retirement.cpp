@@ -31,7 +31,9 @@ MemoryLevel level_that_answered(ProbeMask fired) {
 }
 
 void Core::listen(RetirementListener& listener) {
+    if (path_listeners_.empty()) path_ = {};
     path_listeners_.push_back(&listener);
+    newcomers_.push_back(&listener);
     if (model_) mispredicted_ = sum(bit(Probe::BR_MISPREDICTED));
     follow_branches();
 }
@@ -50,6 +52,7 @@ void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t dista
 
 void Core::stop_listening(const RetirementListener& listener) {
     std::erase(path_listeners_, &listener);
+    std::erase(newcomers_, &listener);
     std::erase_if(selections_, [&](const Selection& selection) { return selection.listener == &listener; });
 }
 
@@ -73,7 +76,7 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
 void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle) {
     const BranchKind kind = branch_kind(op.probes);
     if (kind == BranchKind::NONE) return;
-    RetiredBranch branch{.from = pc, .to = next, .cycle = cycle, .kind = kind};
+    RetiredBranch branch{.from = pc, .to = next, .cycle = cycle, .kind = kind, .length = op.length};
     branch.taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
     if (model_) {
         const uint64_t mispredicted = sum(bit(Probe::BR_MISPREDICTED));

@@ -1,11 +1,11 @@
 // What is told of instructions as they retire: the way that execution takes, and single instructions that were
 // selected.
 //
-// Two kinds of listeners. A path listener hears of every branch: branch records and traces are made of that. Blocks are
-// logged and recalled as ever, but one by one. A selection is the instruction that makes the last of so many events: a
-// deadline like a counter's overflow, at which the core arrives step by step, so that all is known of the instruction.
-// Who hears of it says when the next one is due. Where nobody listens nothing is looked at; who listens changes no
-// count and no cycle.
+// Two kinds of listeners. A path listener hears of every branch, and of where the path leaves user mode and enters it:
+// branch records and traces are made of that. Blocks are logged and recalled as ever, but one by one. A selection is
+// the instruction that makes the last of so many events: a deadline like a counter's overflow, at which the core
+// arrives step by step, so that all is known of the instruction. Who hears of it says when the next one is due. Where
+// nobody listens nothing is looked at; who listens changes no count and no cycle.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,20 @@ struct RetiredBranch {
     BranchKind kind = BranchKind::NONE;
     bool taken = false;
     bool mispredicted = false;  // false where no branches are modelled
+    uint8_t length = 0;         // of the instruction, bytes
+};
+
+// Why the path has left user mode.
+enum class Leaving : uint8_t {
+    SYSTEM_CALL,  // by an instruction for that, SYSCALL or INT n, which has retired
+    FAULT,        // before an instruction, which it has not executed
+    INTERRUPT,    // between two instructions
+};
+
+struct PathEnd {
+    uint64_t at = 0;     // address: of the instruction that would have been next, behind that of a system call
+    uint64_t cycle = 0;  // of the core
+    Leaving why = Leaving::INTERRUPT;
 };
 
 struct RetiredOp {
@@ -53,6 +67,12 @@ class RetirementListener {
     virtual ~RetirementListener() = default;
     virtual void branch(const RetiredBranch&) {}
     virtual Reaction selected(const RetiredOp&) { return {}; }
+    // The path leaves user mode, and enters it at an address: where the kernel is modelled, not executed. Between the
+    // two there is no branch. Exits of the core that no architecture knows of are none, nor are instructions that the
+    // machine answers. What only time brings, the end of a slice or a signal, is told once it is known, before what
+    // comes behind it. Who begins to listen is told of the next address as one that is entered.
+    virtual void left(const PathEnd&) {}
+    virtual void entered(uint64_t /*at*/, uint64_t /*cycle*/) {}
 };
 
 // Where the data of a load or store came from, at the farthest.

@@ -1,5 +1,6 @@
 // Stepping: the way to a point inside a block, one instruction at a time.
 #include <algorithm>
+#include <utility>
 
 #include "core/core.hpp"
 #include "core/model.hpp"
@@ -165,9 +166,9 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
 }
 
 bool Core::interrupt_raised() {
-    bool raised = false;
+    bool raised = std::exchange(interrupt_requested_, false);
     undue_until_ = 0;
-    if (!selections_.empty()) raised = choose();
+    if (!selections_.empty()) raised |= choose();
     for (auto& bank : banks_) raised |= bank->take_interrupt();
     return raised;
 }

@@ -1,0 +1,348 @@
+// Packets, and when each is due.
+#include "units/pt_encoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace perfemu {
+
+namespace {
+
+enum Header : uint8_t { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d };
+constexpr uint8_t EXTENDED = 0x02;  // the second byte says which packet
+constexpr uint8_t PSB = 0x82, PSBEND = 0x23, CBR = 0x03, TMA = 0x73, LONG_TNT = 0xa3, TRACE_STOP = 0x83;
+constexpr uint8_t MODE = 0x99, MODE_EXEC_64 = 0x01;
+constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
+constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
+constexpr unsigned ADDRESS_BITS = 48;
+constexpr uint64_t MTC_VALUES = 256;
+
+constexpr uint64_t sign_extended(uint64_t address) {
+    return static_cast<uint64_t>(static_cast<int64_t>(address << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS));
+}
+
+// A packet under way.
+struct Packet {
+    std::array<uint8_t, 16> bytes;
+    size_t size = 0;
+
+    void byte(uint8_t value) { bytes[size++] = value; }
+    void little_endian(uint64_t value, unsigned count) {
+        for (unsigned i = 0; i < count; i++) byte(static_cast<uint8_t>(value >> 8 * i));
+    }
+};
+
+}  // namespace
+
+void PtEncoder::write(const uint8_t* bytes, size_t size) {
+    output.write(bytes, size);
+    since_psb_ += size;
+    if (output.interrupts()) [[unlikely]] {
+        output.clear_interrupt();
+        interrupt_ = true;
+        request_interrupt_();
+    }
+}
+
+// ---- a trace
+
+void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle) {
+    settings_ = std::move(settings);
+    most_tnt_bits_ = settings_.cyc ? SHORT_TNT_BITS : LONG_TNT_BITS;
+    active_ = true;
+    in_user_mode_ = met_stop_ = mode_told_ = address_told_ = false;
+    in_range_ = !filters();
+    tnt_ = tnt_bits_ = kept_calls_ = 0;
+    told_cycle_ = cycle;
+    since_psb_ = bytes_since_psb;
+    if (!since_psb_)
+        synchronise(cycle, nullptr);
+    else if (settings_.tsc)
+        write_tsc(cycle);
+    if (!settings_.tsc) expect_mtc(cycle);
+}
+
+void PtEncoder::end() { active_ = in_user_mode_ = false; }
+
+void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
+    Packet psb;
+    for (int i = 0; i < 8; i++) {
+        psb.byte(EXTENDED);
+        psb.byte(PSB);
+    }
+    since_psb_ = 0;
+    write(psb.bytes.data(), psb.size);
+    last_ip_ = 0;
+    address_told_ = true;
+    kept_calls_ = 0;
+    if (settings_.tsc) write_tsc(cycle);
+    const uint8_t ratio[] = {EXTENDED, CBR, settings_.core_to_bus_ratio, 0};
+    write(ratio, sizeof ratio);
+    mode_told_ = false;
+    if (address) tell_mode();
+    if (address) write_address(FUP, *address);
+    const uint8_t end[] = {EXTENDED, PSBEND};
+    write(end, sizeof end);
+}
+
+// Where the trace has become long enough: execution goes on at `address`.
+void PtEncoder::synchronise_if_due(uint64_t address, uint64_t cycle) {
+    if (since_psb_ < settings_.bytes_between_psbs) return;
+    flush_tnt(cycle);
+    synchronise(cycle, &address);
+}
+
+// ---- the path
+
+void PtEncoder::branch(const RetiredBranch& branch) {
+    if (!in_user_mode_ || met_stop_ || !settings_.branches) return;
+    if (branch.to != sign_extended(branch.to)) return;  // it has faulted instead
+    if (!settings_.ranges.empty() && follows_filters(branch)) return;
+    if (branch.cycle >= mtc_due_cycle_) [[unlikely]]
+        tell_mtc(branch.cycle);
+    switch (branch.kind) {
+        case BranchKind::CONDITIONAL: take(branch.taken, branch.cycle); break;
+        case BranchKind::CALL:
+            if (branch.to != branch.from + branch.length) push(branch.from + branch.length);
+            return;
+        case BranchKind::INDIRECT_CALL:
+            push(branch.from + branch.length);
+            target(TIP, branch.to, branch.cycle);
+            break;
+        case BranchKind::INDIRECT: target(TIP, branch.to, branch.cycle); break;
+        case BranchKind::RETURN:
+            if (pops(branch.to) && settings_.compresses_returns)
+                take(true, branch.cycle);
+            else
+                target(TIP, branch.to, branch.cycle);
+            break;
+        default: return;
+    }
+    synchronise_if_due(branch.to, branch.cycle);
+}
+
+void PtEncoder::left(const PathEnd& end) {
+    if (traces()) {
+        if (end.cycle >= mtc_due_cycle_) tell_mtc(end.cycle);
+        flush_tnt(end.cycle);
+        if (end.why != Leaving::SYSTEM_CALL) target(FUP, end.at, end.cycle);
+        stamp(end.cycle);
+        const uint8_t disabled = TIP_PGD;
+        write(&disabled, 1);
+    }
+    in_user_mode_ = false;
+}
+
+void PtEncoder::entered(uint64_t at, uint64_t cycle) {
+    if (!active_) return;
+    in_user_mode_ = true;
+    if (filters()) in_range_ = covers(at, false);
+    if (covers(at, true)) stop();
+    if (!traces()) return;
+    if (since_psb_ >= settings_.bytes_between_psbs) synchronise(cycle, nullptr);
+    enable(at, cycle);
+}
+
+void PtEncoder::enable(uint64_t at, uint64_t cycle) {
+    if (cycle >= mtc_due_cycle_) tell_mtc(cycle);
+    if (!mode_told_) {
+        stamp(cycle);
+        tell_mode();
+    }
+    target(TIP_PGE, at, cycle);
+}
+
+void PtEncoder::tell_mode() {
+    const uint8_t mode[] = {MODE, MODE_EXEC_64};
+    write(mode, sizeof mode);
+    mode_told_ = true;
+}
+
+// A conditional branch, or a return to where its call came from.
+void PtEncoder::take(bool taken, uint64_t cycle) {
+    tnt_ = tnt_ << 1 | taken;
+    if (++tnt_bits_ == most_tnt_bits_) flush_tnt(cycle);
+}
+
+void PtEncoder::flush_tnt(uint64_t cycle) {
+    if (!tnt_bits_) return;
+    stamp(cycle);
+    Packet packet;
+    const uint64_t bits = tnt_ | uint64_t{1} << tnt_bits_;
+    if (tnt_bits_ <= SHORT_TNT_BITS) {
+        packet.byte(static_cast<uint8_t>(bits << 1));
+    } else {
+        packet.byte(EXTENDED);
+        packet.byte(LONG_TNT);
+        packet.little_endian(bits, 6);
+    }
+    tnt_ = tnt_bits_ = 0;
+    write(packet.bytes.data(), packet.size);
+}
+
+void PtEncoder::target(uint8_t header, uint64_t address, uint64_t cycle) {
+    flush_tnt(cycle);
+    stamp(cycle);
+    write_address(header, address);
+}
+
+// As short as the last address allows.
+void PtEncoder::write_address(uint8_t header, uint64_t address) {
+    constexpr uint8_t UPDATE_16 = 1, UPDATE_32 = 2, SIGN_EXTENDED_48 = 3, UPDATE_48 = 4;
+    const uint64_t differs = address ^ last_ip_;
+    uint8_t form = SIGN_EXTENDED_48;
+    unsigned bytes = 6;
+    if (address_told_ && !(differs >> 16)) {
+        form = UPDATE_16;
+        bytes = 2;
+    } else if (address_told_ && !(differs >> 32)) {
+        form = UPDATE_32;
+        bytes = 4;
+    } else if (address_told_ && !(differs >> 48)) {
+        form = UPDATE_48;
+    }
+    Packet packet;
+    packet.byte(static_cast<uint8_t>(header | form << 5));
+    packet.little_endian(address, bytes);
+    last_ip_ = address;
+    address_told_ = true;
+    write(packet.bytes.data(), packet.size);
+}
+
+// ---- calls: what a decoder knows of them, too
+
+void PtEncoder::push(uint64_t return_address) {
+    newest_call_ = (newest_call_ + 1) % CALLS;
+    calls_[newest_call_] = return_address;
+    kept_calls_ = std::min(kept_calls_ + 1, CALLS);
+}
+
+// Decoders do not agree on what a return does to their stack that did not lead back to its call: none is compressed
+// behind one before there are new calls.
+bool PtEncoder::pops(uint64_t target) {
+    if (!kept_calls_ || calls_[newest_call_] != target) {
+        kept_calls_ = 0;
+        return false;
+    }
+    newest_call_ = (newest_call_ + CALLS - 1) % CALLS;
+    kept_calls_--;
+    return true;
+}
+
+// ---- filters
+
+bool PtEncoder::filters() const {
+    return std::ranges::any_of(settings_.ranges, [](const PtSettings::Range& range) { return !range.stops; });
+}
+
+bool PtEncoder::covers(uint64_t address, bool stops) const {
+    return std::ranges::any_of(settings_.ranges, [&](const PtSettings::Range& range) {
+        return range.stops == stops && address >= range.first && address <= range.last;
+    });
+}
+
+// What ranges make of a branch. True: all has been told of it.
+bool PtEncoder::follows_filters(const RetiredBranch& branch) {
+    const bool stops = covers(branch.to, true), goes_on = !filters() || covers(branch.to, false);
+    if (!in_range_ && covers(branch.from, false)) {  // it has come there without a branch
+        for (const PtSettings::Range& range : settings_.ranges)
+            if (!range.stops && branch.from >= range.first && branch.from <= range.last)
+                enable(range.first, branch.cycle);
+        in_range_ = true;
+    }
+    if (in_range_ && goes_on && !stops) return false;
+    if (in_range_) {
+        target(TIP_PGD, branch.to, branch.cycle);
+    } else if (goes_on && !stops) {
+        in_range_ = true;
+        kept_calls_ = 0;
+        enable(branch.to, branch.cycle);
+        return true;
+    }
+    in_range_ = false;
+    if (stops) stop();
+    return true;
+}
+
+void PtEncoder::stop() {
+    met_stop_ = true;
+    const uint8_t packet[] = {EXTENDED, TRACE_STOP};
+    write(packet, sizeof packet);
+}
+
+// ---- time
+
+// Before a packet that has a time.
+void PtEncoder::stamp(uint64_t cycle) {
+    if (settings_.cyc) tell_cycles(cycle);
+}
+
+void PtEncoder::tell_cycles(uint64_t cycle) {
+    uint64_t passed = cycle - told_cycle_;
+    if (passed < settings_.cyc_threshold) return;
+    told_cycle_ = cycle;
+    Packet packet;
+    const bool more = passed >> 5;
+    packet.byte(static_cast<uint8_t>((passed & 0x1f) << 3 | more << 2 | CYC));
+    for (passed >>= 5; passed; passed >>= 7)
+        packet.byte(static_cast<uint8_t>((passed & 0x7f) << 1 | (passed >> 7 != 0)));
+    write(packet.bytes.data(), packet.size);
+}
+
+uint64_t PtEncoder::ctc_of(uint64_t tsc) const {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(tsc) * settings_.ctc_ticks / settings_.tsc_ticks);
+}
+
+uint64_t PtEncoder::tsc_of(uint64_t ctc) const {
+    const auto ticks = static_cast<unsigned __int128>(ctc) * settings_.tsc_ticks + settings_.ctc_ticks - 1;
+    return static_cast<uint64_t>(ticks / settings_.ctc_ticks);
+}
+
+// With MTCs, also where the crystal clock was then.
+void PtEncoder::write_tsc(uint64_t cycle) {
+    const uint64_t tsc = tsc_at(cycle);
+    Packet packet;
+    packet.byte(TSC);
+    packet.little_endian(tsc, 7);
+    if (settings_.mtc) {
+        const uint64_t ctc = ctc_of(tsc);
+        packet.byte(EXTENDED);
+        packet.byte(TMA);
+        packet.little_endian(ctc, 2);
+        packet.byte(0);
+        packet.little_endian(tsc - tsc_of(ctc), 2);
+    }
+    write(packet.bytes.data(), packet.size);
+    expect_mtc(cycle);
+}
+
+// From this cycle on.
+void PtEncoder::expect_mtc(uint64_t cycle) {
+    mtc_due_cycle_ = ~uint64_t{0};
+    if (!settings_.mtc) return;
+    const uint64_t tsc = tsc_at(cycle);
+    told_mtc_ = ctc_of(tsc) >> settings_.mtc_shift;
+    const uint64_t next = tsc_of((told_mtc_ + 1) << settings_.mtc_shift);
+    mtc_due_cycle_ = clock_->is_constant() ? cycle + (next - tsc) : cycle + 1;
+}
+
+// Those that have become due since the last one: the trace is only written where the path says something.
+void PtEncoder::tell_mtc(uint64_t cycle) {
+    const uint64_t tsc = tsc_at(cycle), mtc = ctc_of(tsc) >> settings_.mtc_shift;
+    if (mtc - told_mtc_ >= MTC_VALUES && settings_.tsc) {
+        stamp(cycle);
+        write_tsc(cycle);
+        return;
+    }
+    while (told_mtc_ < mtc) {
+        told_mtc_++;
+        const uint64_t ago = tsc - tsc_of(told_mtc_ << settings_.mtc_shift);
+        if (clock_->is_constant() && cycle - ago > told_cycle_) stamp(cycle - ago);
+        const uint8_t packet[] = {MTC, static_cast<uint8_t>(told_mtc_)};
+        write(packet, sizeof packet);
+    }
+    expect_mtc(cycle);
+}
+
+}  // namespace perfemu

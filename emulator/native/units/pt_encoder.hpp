@@ -1,0 +1,103 @@
+// Intel PT: the path of user mode as packets. Intel SDM volume 3, chapter "Intel Processor Trace".
+//
+// What registers say is the unit's matter (pmu/intel/pt.py): here is a trace from its beginning to its end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/retirement.hpp"
+#include "shown_cycles.hpp"
+#include "units/pt_output.hpp"
+
+namespace perfemu {
+
+struct PtSettings {
+    bool branches = true;
+    bool compresses_returns = true;
+    bool tsc = false, mtc = false, cyc = false;
+    uint64_t bytes_between_psbs = 1 << 14;
+    unsigned mtc_shift = 3;      // an MTC whenever the counter of the crystal clock has passed so many bits more
+    unsigned cyc_threshold = 0;  // cycles that have to pass between two CYCs
+    uint64_t tsc_at_start = 0;   // the time stamp counter at cycle 0
+    uint64_t tsc_ticks = 1, ctc_ticks = 1;  // ... so many of it are as long as these of the crystal clock
+    uint8_t core_to_bus_ratio = 1;          // CBR; libipt wants some
+    struct Range {
+        uint64_t first, last;
+        bool stops;  // tracing stops in it; else it is only traced in such ranges
+    };
+    std::vector<Range> ranges;
+};
+
+class PtEncoder final : public RetirementListener {
+  public:
+    // `request_interrupt`: of the core that it listens to. `clock`: what makes reference cycles of cycles.
+    PtEncoder(std::shared_ptr<const ShownCycles> clock, std::function<void()> request_interrupt)
+        : clock_(std::move(clock)), request_interrupt_(std::move(request_interrupt)) {}
+
+    TraceOutput output;
+
+    // A trace begins, and after `bytes_since_psb` of the last one, without a PSB first if that are some.
+    void begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle);
+    // ... and ends, outside of user mode: nothing is left behind.
+    void end();
+    bool interrupt_pending() const { return interrupt_; }
+    void clear_interrupt() { interrupt_ = false; }
+    uint64_t bytes_since_psb() const { return since_psb_; }
+    bool in_context() const { return in_user_mode_; }
+    bool in_filter() const { return in_range_; }
+    // A TraceStop range has been entered.
+    bool has_met_stop() const { return met_stop_; }
+
+    void branch(const RetiredBranch& branch) override;
+    void left(const PathEnd& end) override;
+    void entered(uint64_t at, uint64_t cycle) override;
+
+  private:
+    bool traces() const { return in_user_mode_ && in_range_ && !met_stop_ && settings_.branches; }
+    void enable(uint64_t at, uint64_t cycle);
+    void take(bool taken, uint64_t cycle);
+    void flush_tnt(uint64_t cycle);
+    void target(uint8_t header, uint64_t address, uint64_t cycle);
+    void write_address(uint8_t header, uint64_t address);
+    void tell_mode();
+    void push(uint64_t return_address);
+    bool pops(uint64_t target);
+    bool follows_filters(const RetiredBranch& branch);
+    bool covers(uint64_t address, bool stops) const;
+    bool filters() const;
+    void stop();
+    void stamp(uint64_t cycle);
+    void tell_cycles(uint64_t cycle);
+    void write_tsc(uint64_t cycle);
+    void expect_mtc(uint64_t cycle);
+    void tell_mtc(uint64_t cycle);
+    void synchronise(uint64_t cycle, const uint64_t* address);
+    void synchronise_if_due(uint64_t address, uint64_t cycle);
+    void write(const uint8_t* bytes, size_t size);
+    uint64_t tsc_at(uint64_t cycle) const { return settings_.tsc_at_start + clock_->reference(cycle); }
+    uint64_t ctc_of(uint64_t tsc) const;
+    uint64_t tsc_of(uint64_t ctc) const;
+
+    std::shared_ptr<const ShownCycles> clock_;
+    std::function<void()> request_interrupt_;
+    PtSettings settings_;
+    bool active_ = false, in_user_mode_ = false, in_range_ = true, met_stop_ = false, interrupt_ = false;
+    bool mode_told_ = false;
+    bool address_told_ = false;  // `last_ip_` is what a decoder has
+    uint64_t since_psb_ = 0;     // bytes
+    uint64_t last_ip_ = 0;
+    uint64_t tnt_ = 0;  // taken or not, the latest lowest
+    unsigned tnt_bits_ = 0, most_tnt_bits_ = 0;
+    uint64_t told_cycle_ = 0;                // by the last CYC
+    uint64_t told_mtc_ = 0;                  // of the crystal clock's counter, without the bits below
+    uint64_t mtc_due_cycle_ = ~uint64_t{0};  // at which it is another
+    static constexpr unsigned CALLS = 64;
+    std::array<uint64_t, CALLS> calls_{};
+    unsigned newest_call_ = 0, kept_calls_ = 0;
+};
+
+}  // namespace perfemu

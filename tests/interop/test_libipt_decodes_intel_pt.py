@@ -1,0 +1,120 @@
+"""libipt, Intel's own decoder, finds in our traces exactly the instructions that have retired."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import require
+from emulator._native import PtEncoder, PtSettings, RetirementRecorder
+from emulator.core_file.core_file import load_core
+from emulator.linux.machine import LinuxMachine
+from emulator.linux.process.program import Program
+from emulator.machine import MachineConfig
+from emulator.probes import Probe
+from guests import guest
+
+SOURCE = Path(__file__).parent / "intel_pt" / "libipt_instructions.c"
+PROGRAMS = ("loop_1k", "recursion", "string_instructions", "page_crossing", "branch_patterns", "instructions_rep")
+SETTINGS: dict[str, dict[str, int]] = {
+    "plain": {},
+    "returns by address": {"compresses_returns": False},
+    # 40 ticks of the time stamp counter are one of the crystal clock; a PSB after each 2 KiB
+    "timed": {"tsc": True, "mtc": True, "cyc": True, "tsc_ticks": 40, "bytes_between_psbs": 2048},
+}
+LOAD, EXECUTABLE = 1, 1  # p_type, p_flags
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    path: Path
+    trace: bytes
+    instructions: list[int]
+    stopped: bool
+
+
+def traced(program: str, core: str, settings: dict[str, int], size: int = 1 << 20) -> Traced:
+    """What the program executes, as a trace of at most `size` bytes and as it was."""
+    machine = LinuxMachine(MachineConfig("x86_64", core=load_core(core)))
+    native = machine.cpus[0].core
+    recorder = RetirementRecorder(keep=True)
+    native.select(recorder, 1 << Probe.INST_RETIRED, 1)
+    encoder, memory, asked = PtEncoder(native, machine.clock.shown), bytearray(size), PtSettings()
+    for name, value in settings.items():
+        setattr(asked, name, value)
+    encoder.set_output([(memory, False, True)], 0, 0)
+    encoder.begin(asked, 0)
+    path = guest(program, "x86_64").path
+    machine.start(Program(str(path), (str(path),), stdout=-1))
+    machine.run()
+    length, stopped = encoder.offset, encoder.stopped
+    encoder.end()
+    return Traced(path, bytes(memory[:length]), [op[0] for op in recorder.take_selected()], stopped)
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.uname().machine != "x86_64":
+        require.missing("an x86-64 host is needed for Debian's libipt of amd64")
+    tree = require.debian_tree("amd64", "libipt-dev")
+    program = tmp_path_factory.mktemp("libipt") / "instructions"
+    library = next(tree.glob("usr/lib/*/libipt.so"))
+    compiler = require.command("gcc", package="gcc")
+    words = [compiler, "-O1", f"-I{tree}/usr/include", SOURCE, library, f"-Wl,-rpath,{library.parent}", "-o", program]
+    subprocess.run(words, check=True)
+    return program
+
+
+def decoded(decoder: Path, run: Traced, folder: Path) -> tuple[list[int], list[str]]:
+    """The instructions that libipt finds, and what it says."""
+    file = folder / "trace"
+    file.write_bytes(run.trace)
+    words: Sequence[str | Path] = [decoder, file, *segments(run.path)]
+    done = subprocess.run(words, capture_output=True, timeout=100, check=False)
+    return [address for (address,) in struct.iter_unpack("<Q", done.stdout)], done.stderr.decode().splitlines()
+
+
+def segments(path: Path) -> list[str]:
+    """FILE OFFSET SIZE ADDRESS of each executable segment of an ELF file."""
+    data, words = path.read_bytes(), []
+    (start,), (count,) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<H", data, 56)
+    for number in range(count):
+        kind, flags, offset, address, _, size = struct.unpack_from("<IIQQQQ", data, start + 56 * number)
+        if kind == LOAD and flags & EXECUTABLE:
+            words += [str(path), str(offset), str(size), str(address)]
+    return words
+
+
+@pytest.mark.parametrize(
+    ("core", "settings"), [("ideal", "plain"), ("ideal", "returns by address"), ("skylake", "timed")]
+)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_it_finds_what_has_retired(decoder: Path, tmp_path: Path, program: str, core: str, settings: str) -> None:
+    run = traced(program, core, SETTINGS[settings])
+    instructions, complaints = decoded(decoder, run, tmp_path)
+    assert complaints == []
+    assert instructions == run.instructions
+
+
+def test_a_full_buffer_ends_the_trace_and_what_is_there_is_right(decoder: Path, tmp_path: Path) -> None:
+    """branch_patterns makes 4 KB of packets; here is room for one."""
+    run = traced("branch_patterns", "ideal", {}, size=1024)
+    instructions, complaints = decoded(decoder, run, tmp_path)
+    assert run.stopped
+    assert len(run.trace) == 1024
+    assert complaints == []
+    assert 1000 < len(instructions) < len(run.instructions)
+    assert instructions == run.instructions[: len(instructions)]
+
+
+def test_a_trace_tells_its_settings_apart() -> None:
+    """What is asked for is what is there: times are bytes, and compressed returns are none."""
+    sizes = {name: len(traced("recursion", "ideal", settings).trace) for name, settings in SETTINGS.items()}
+    assert sizes["plain"] < sizes["timed"]
+    assert sizes["plain"] < sizes["returns by address"]

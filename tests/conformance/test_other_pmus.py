@@ -29,9 +29,9 @@ CPU_S_OWN = {  # flags of /proc/cpuinfo by vendor that come with PMUs: what each
 }
 
 
-def cat(file: str, core: str) -> list[str]:
+def cat(core: str, *files: str) -> list[str]:
     busybox = require.debian_tree("amd64", "busybox-static") / "bin/busybox"
-    return said(busybox, "cat", file, core=core)
+    return said(busybox, "cat", *files, core=core)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_perf_counts_by_it_what_we_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("core", CORES)
 def test_cpuinfo_has_the_flags_of_its_pmus(core: str) -> None:
-    text = "\n".join(cat("/proc/cpuinfo", core))
+    text = "\n".join(cat(core, "/proc/cpuinfo"))
     flags = set(text.partition("flags\t\t: ")[2].partition("\n")[0].split())
     of_pmus = {"arch_perfmon", "aperfmperf", "perfctr_core", "perfctr_nb", "perfctr_llc", "perfmon_v2"}
     assert flags & of_pmus == CPU_S_OWN[core]
@@ -79,7 +79,7 @@ def test_cpuinfo_has_the_flags_of_its_pmus(core: str) -> None:
 
 @pytest.mark.parametrize(("core", "most"), [("skylake", "3"), ("zen4", "0"), ("zen5", "0")])
 def test_amd_has_no_precise_events_without_ibs(core: str, most: str) -> None:
-    assert cat("/sys/bus/event_source/devices/cpu/caps/max_precise", core) == [most]
+    assert cat(core, "/sys/bus/event_source/devices/cpu/caps/max_precise") == [most]
 
 
 UNCORE = {  # core, PMU: an event's config, files of sysfs as Linux 6.12 has them
@@ -148,23 +148,34 @@ def test_what_all_cpus_share_answers_as_linux_does(program: Path, core: str, pmu
     ]
     assert said(program, pmu, config, core=core, options=("--cpus", "2")) == expected
     device = f"/sys/bus/event_source/devices/{pmu}"
-    assert {name: "\n".join(cat(f"{device}/{name}", core)) for name in files} == files
+    assert dict(zip(files, cat(core, *(f"{device}/{name}" for name in files)), strict=True)) == files
 
 
 @pytest.mark.parametrize(
-    ("core", "events"),
+    ("core", "events", "options"),
     [
-        ("skylake", "uncore_imc/data_reads/,uncore_imc/data_writes/,uncore_imc/event=0x01/"),
-        ("redwood-cove", "uncore_imc/cas_count_read/,uncore_imc/cas_count_write/,uncore_imc/event=5,umask=0xcf/"),
-        ("zen5", "amd_l3/event=0x04,umask=0xff/,amd_l3/event=0x04,umask=0x01/,amd_l3/event=0x04,umask=0xfe/"),
+        ("skylake", "uncore_imc/data_reads/,uncore_imc/data_writes/,uncore_imc/event=0x01/", ((),)),
+        (
+            "redwood-cove",
+            "uncore_imc/cas_count_read/,uncore_imc/cas_count_write/,uncore_imc/event=5,umask=0xcf/",
+            (("-a",),),
+        ),
+        (
+            "zen5",
+            "amd_l3/event=0x04,umask=0xff/,amd_l3/event=0x04,umask=0x01/,amd_l3/event=0x04,umask=0xfe/",
+            ((), ("-a",)),
+        ),
     ],
+    ids=("skylake", "redwood-cove", "zen5"),
 )
-def test_perf_counts_what_all_cpus_share(core: str, events: str, tmp_path: Path) -> None:
+def test_perf_counts_what_all_cpus_share(
+    core: str, events: str, options: tuple[tuple[str, ...], ...], tmp_path: Path
+) -> None:
     """Debian's, unmodified; with -a, and without, where it says "system wide" by itself. A group's counts add up."""
     debian = ("--sysroot", str(machine("x86_64", ("linux-perf",))))
     scan = guest("scan_and_reuse", "x86_64").path
     counted = []
-    for option in ((), ("-a",)):
+    for option in options:
         said(
             "perf",
             "stat",

@@ -386,22 +386,30 @@ Path = tuple[str, ...]  # of a table or key, from the file's top
 
 def table_of(path: Path) -> Table | None:
     """The row for a table of a file, such as ``("ops", "ALU")``."""
-    for table in TABLES:
-        pattern = table.pattern
-        if len(pattern) == len(path) and _fits(pattern, path):
-            return table
-    return None
+    return next((table for pattern, table in _TABLES.get(len(path), ()) if _fits(pattern, path)), None)
 
 
 def children_of(path: Path) -> list[str]:
     """The names of the tables right below `path`; ``*`` where the file names them."""
-    names: list[str] = []
+    names = (name for pattern, name in _CHILDREN.get(len(path), ()) if _fits(pattern, path))
+    return list(dict.fromkeys(names))
+
+
+def _by_depth() -> tuple[dict[int, list[tuple[Path, Table]]], dict[int, list[tuple[Path, str]]]]:
+    """Tables by the length of their patterns; and the names that follow the beginnings of patterns, by the length of
+    these: each core that is loaded asks for all."""
+    tables: dict[int, list[tuple[Path, Table]]] = {}
+    children: dict[int, dict[tuple[Path, str], None]] = {}
     for table in TABLES:
         pattern = table.pattern
-        if len(pattern) > len(path) and _fits(pattern, path) and pattern[len(path)] not in names:
-            names.append(pattern[len(path)])
-    return names
+        tables.setdefault(len(pattern), []).append((pattern, table))
+        for depth, name in enumerate(pattern):
+            children.setdefault(depth, {})[pattern[:depth], name] = None
+    return tables, {depth: list(found) for depth, found in children.items()}
 
 
 def _fits(pattern: Path, path: Path) -> bool:
     return all(want in ("*", part) for want, part in zip(pattern, path, strict=False))
+
+
+_TABLES, _CHILDREN = _by_depth()

@@ -3,9 +3,9 @@
 Behind so many fetches, cycles or dispatched ops one is tagged, and what became of it stands in registers when it has
 retired. Then an interrupt is due, and nothing more is counted until software clears the sample.
 
-An op is an instruction here, that as many ops are counted for as it takes: the one that makes the last is tagged, of
-cycles the next that retires. A fetch is the access to L1I (again after every branch), named by the instruction that
-made it. The modelled Linux executes no instructions: while it works nothing is counted.
+An op is an instruction here: the last one that is counted is tagged, of cycles the next that retires. A fetch is the
+access to L1I (again after every branch), named by the instruction that made it. The modelled Linux executes no
+instructions: while it works nothing is counted.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _mask(*probes: Probe) -> int:
 
 
 _CYCLES, _INSTRUCTIONS = _mask(Probe.CYCLES), _mask(Probe.INST_RETIRED)
-_UOPS, _FETCHES = _mask(Probe.UOPS_DISPATCHED), _mask(Probe.L1I_ACCESS)
+_FETCHES = _mask(Probe.L1I_ACCESS)
 _L3_DATA = _mask(Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE)
 _L3_FETCH = _mask(Probe.LL_REFILL_FETCH)
 _LOAD, _STORE, _MODIFIED = _mask(Probe.LOAD), _mask(Probe.STORE), _mask(Probe.FETCHED_HITM)
@@ -136,6 +136,19 @@ _DATA_MISS = IBS_OP_DATA3.IbsDcMiss.mask
 _L1_TLB_MISS = IBS_OP_DATA3.IbsDcL1TlbMiss.mask
 
 
+_OP_EXTENDED = IBS_OP_CTL.IbsOpMaxCntExt.mask
+_OP_CNT_CTL = IBS_OP_CTL.IbsOpCntCtl.mask
+_OP_L3_ONLY = IBS_OP_CTL.IbsOpL3MissOnly.mask
+_HIT_STATE = IBS_OP_DATA2.CacheHitSt.mask
+_TAG_LO = IBS_OP_DATA.IbsTagToRetCtr.lo
+_MISS_LO = IBS_OP_DATA3.IbsDcMissLat.lo
+_REFILL_LO = IBS_OP_DATA3.IbsTlbRefillLat.lo
+_HAS_ADDRESS = IBS_OP_DATA3.IbsDcLinAddrValid.mask
+_HAS_FRAME = IBS_OP_DATA3.IbsDcPhyAddrValid.mask
+_OP_COUNT_MASK = _OP_COUNT.mask
+_OP_COUNT_LO = _OP_COUNT.lo
+
+
 def answer(leaf: int, plain: Leaf) -> Leaf:
     """CPUID of a CPU with it, which without would say `plain`. AMD64 APM volume 3, appendix E."""
     eax, ebx, ecx, edx = plain
@@ -156,7 +169,6 @@ class Ibs(RegisterDevice):
         fires = {probe for event in events for probe in event.probes}
         self._cpu = cpu
         self._fetches = _FETCHES if Probe.L1I_ACCESS in fires else _INSTRUCTIONS
-        self._ops = _UOPS if Probe.UOPS_RETIRED in fires else _INSTRUCTIONS
         self._fetch, self._op = OpSampler(cpu.core), OpSampler(cpu.core)
         self._pending = False
         for register in _STORED:
@@ -232,33 +244,33 @@ class Ibs(RegisterDevice):
         value = self.storage["IBS_OP_CTL"]
         if value & _OP_EN and not value & _OP_VAL:
             counted = self._op_from + self._op.counted
-            value = value & ~_OP_COUNT.mask | (counted << _OP_COUNT.lo & _OP_COUNT.mask)
+            value = value & ~_OP_COUNT_MASK | (counted << _OP_COUNT_LO & _OP_COUNT_MASK)
         return value
 
     def _set_op(self, value: int) -> None:
         self._op.stop()
         value = self.storage["IBS_OP_CTL"] = IBS_OP_CTL.write(self.storage["IBS_OP_CTL"], value)
-        most = (value & 0xFFFF) << 4 | (value & IBS_OP_CTL.IbsOpMaxCntExt.mask)
+        most = (value & 0xFFFF) << 4 | (value & _OP_EXTENDED)
         if not value & _OP_EN or value & _OP_VAL or not most:
             return
-        counts_ops = value & IBS_OP_CTL.IbsOpCntCtl.mask
-        self._op_from = from_ = (value & _OP_COUNT.mask) >> _OP_COUNT.lo
-        wanted = _L3_DATA if value & IBS_OP_CTL.IbsOpL3MissOnly.mask else 0
+        counts_ops = value & _OP_CNT_CTL
+        self._op_from = from_ = (value & _OP_COUNT_MASK) >> _OP_COUNT_LO
+        wanted = _L3_DATA if value & _OP_L3_ONLY else 0
         bits = CAN_RANDOMISE_BITS[1] if counts_ops else 0
-        self._op.start(self._ops if counts_ops else _CYCLES, max(most - from_, 1), wanted, most, bits)
+        self._op.start(_INSTRUCTIONS if counts_ops else _CYCLES, max(most - from_, 1), wanted, most, bits)
 
     _op_from = 0  # of the count, when it began
 
     def _take_op(self) -> None:
         pc, target, fired, address, size, level, cycle, dispatched, completed, walked, waited, _ = self._op.op
         storage = self.storage
-        value = storage["IBS_OP_CTL"] & ~_OP_COUNT.mask | _OP_VAL
-        if value & IBS_OP_CTL.IbsOpCntCtl.mask:
-            value |= self._op.random(CAN_RANDOMISE_BITS[1]) << _OP_COUNT.lo
+        value = storage["IBS_OP_CTL"] & ~_OP_COUNT_MASK | _OP_VAL
+        if value & _OP_CNT_CTL:
+            value |= self._op.random(CAN_RANDOMISE_BITS[1]) << _OP_COUNT_LO
         storage["IBS_OP_CTL"] = value
         storage["IBS_OP_RIP"] = pc
         data = min(cycle - completed, _MOST_16) if cycle > completed else 0
-        data |= min(cycle - dispatched, _MOST_16) << IBS_OP_DATA.IbsTagToRetCtr.lo
+        data |= min(cycle - dispatched, _MOST_16) << _TAG_LO
         if fired & _BRANCH:
             for probes, mask in _DATA:
                 if fired & probes:
@@ -275,18 +287,18 @@ class Ibs(RegisterDevice):
             if fired & _LOAD:
                 data2 = _SOURCES.get(level, 0)
                 if fired & _MODIFIED:
-                    data2 &= ~IBS_OP_DATA2.CacheHitSt.mask
+                    data2 &= ~_HIT_STATE
             if data3 & _DATA_MISS:
-                data3 |= min(waited, _MOST_16) << IBS_OP_DATA3.IbsDcMissLat.lo
+                data3 |= min(waited, _MOST_16) << _MISS_LO
             if data3 & _L1_TLB_MISS:
-                data3 |= min(walked, _MOST_16) << IBS_OP_DATA3.IbsTlbRefillLat.lo
+                data3 |= min(walked, _MOST_16) << _REFILL_LO
             if address is not None:
                 linear = address
-                data3 |= IBS_OP_DATA3.IbsDcLinAddrValid.mask | _WIDTHS.get(size, 0)
+                data3 |= _HAS_ADDRESS | _WIDTHS.get(size, 0)
                 found = self._physical(address)
                 if found is not None:
                     physical = found
-                    data3 |= IBS_OP_DATA3.IbsDcPhyAddrValid.mask
+                    data3 |= _HAS_FRAME
         storage["IBS_OP_DATA2"] = data2
         storage["IBS_OP_DATA3"] = data3
         storage["IBS_DC_LINADDR"] = linear

@@ -9,6 +9,9 @@
 
 namespace perfemu {
 
+static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
+static constexpr uint64_t MOST_EVENTS_OF_ONE = 64;  // instruction, as in visits.cpp
+
 // A level that does not answer asks the next one: where that fires nothing, it is memory. With [page_walk]
 // reads_entries an access whose page walk has asked L2 counts as one that has.
 MemoryLevel level_that_answered(ProbeMask fired) {
@@ -104,10 +107,16 @@ void Core::retire_log(size_t blocks) {
 
 // ---- selections
 
-// Before an instruction is told to the models.
+// Before an instruction is told to the models. Nothing is noted, which takes longer than many instructions, where it is
+// none that can be selected: of cycles any will do.
 void Core::begin_observation() {
     Model& model = *model_;
     model.pipeline->settle();
+    observed_cycle_ = UNOBSERVED;
+    auto is_near = [this](const Selection& selection) {
+        return selection.probes != bit(Probe::CYCLES) && sum(selection.probes) + MOST_EVENTS_OF_ONE >= selection.due;
+    };
+    if (std::none_of(selections_.begin(), selections_.end(), is_near)) return;
     observed_from_ = totals_;
     observed_cycle_ = model.pipeline->cycle();
 }
@@ -115,6 +124,7 @@ void Core::begin_observation() {
 // Behind it: what it was. `number`: in the visited block.
 void Core::end_observation(unsigned number, uint64_t next) {
     Model& model = *model_;
+    if (observed_cycle_ == UNOBSERVED) return;
     model.pipeline->settle();
     const Block& block = *model.visit.block;
     const Op& op = block.ops[number];

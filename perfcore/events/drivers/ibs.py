@@ -54,16 +54,21 @@ class IbsKind:
     counted: Callable[[int], int]  # the control's value -> what has been counted
 
 
+_OP_VALID, _COUNTS_OPS = IBS_OP_CTL.IbsOpVal.mask, IBS_OP_CTL.IbsOpCntCtl.mask
+_OP_LOW, _OP_EXTENDED = IBS_OP_CTL.IbsOpMaxCnt.mask, IBS_OP_CTL.IbsOpMaxCntExt.mask
+_OP_COUNT, _OP_COUNT_LO = IBS_OP_CTL.IbsOpCurCnt.mask, IBS_OP_CTL.IbsOpCurCnt.lo
+_HAS_ADDRESS, _HAS_FRAME = IBS_OP_DATA3.IbsDcLinAddrValid.mask, IBS_OP_DATA3.IbsDcPhyAddrValid.mask
+
+
 def _op_maximum(period: int) -> int:
-    extended = IBS_OP_CTL.IbsOpMaxCntExt.mask  # the same bits of the period
-    return period & extended | (period & ~extended) >> 4
+    """The extension has the bits that the period has there."""
+    return period & _OP_EXTENDED | (period & ~_OP_EXTENDED) >> 4
 
 
 def _op_counted(value: int) -> int:
-    control = IBS_OP_CTL(value)
-    if control.IbsOpVal:
-        return control.IbsOpMaxCnt << 4 | control.IbsOpMaxCntExt << IBS_OP_CTL.IbsOpMaxCntExt.lo
-    return control.IbsOpCurCnt
+    if value & _OP_VALID:
+        return (value & _OP_LOW) << 4 | value & _OP_EXTENDED
+    return (value & _OP_COUNT) >> _OP_COUNT_LO
 
 
 _FETCH_MOST = IBS_FETCH_CTL.IbsFetchMaxCnt.mask
@@ -144,6 +149,8 @@ class IbsDriver(UnitDriver):
             raise LinuxError(EINVAL, f"{self.name}: config {attr.config:#x} has bits beyond {self._config_mask:#x}")
         if attr.sample_type & SampleType.BRANCH_STACK:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: it records no branches")
+        if attr.exclude_user and self._filters:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: what it samples is executed in user mode")
         if any(member.driver is self for member in event.group_leader.group() if member is not event):
             raise LinuxError(EINVAL, f"{self.name}: it has one event at a time, and so none in groups")
         self._set_first_period(event)
@@ -258,7 +265,7 @@ class IbsDriver(UnitDriver):
             event.run_pending()
             return
         config = kind.maximum(period)
-        if self._is_op and value & IBS_OP_CTL.IbsOpCntCtl.mask:
+        if self._is_op and value & _COUNTS_OPS:
             config |= value & _RANDOM_COUNT
         self._enable(on_cpu, event, config)
         event.update_page()
@@ -275,8 +282,8 @@ class IbsDriver(UnitDriver):
         if not self._is_op:
             return event.overflow(on_cpu.cpu, period, raw=raw, fill=partial(_fill_ip, values[1]))
         _, rip, data, data2, data3, linear, _, _ = values
-        addr = linear if data3 & IBS_OP_DATA3.IbsDcLinAddrValid.mask and wanted & SampleType.ADDR else 0
-        physical = data3 & IBS_OP_DATA3.IbsDcPhyAddrValid.mask and values[6]
+        addr = linear if data3 & _HAS_ADDRESS and wanted & SampleType.ADDR else 0
+        physical = values[6] if data3 & _HAS_FRAME else 0
         fill = partial(_fill, rip, wanted, data, data2, data3, physical)
         return event.overflow(on_cpu.cpu, period, addr=addr, raw=raw, fill=fill)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from perfcore.abi.memory import DataSource, Hops, Level, LevelNumber, Lock, Op, Snoop, Tlb
 from pmu.amd.ibs_registers import IBS_OP_DATA, IBS_OP_DATA2, IBS_OP_DATA3
 
@@ -18,8 +20,16 @@ _SOURCES = {  # g_zen4_data_src: DataSrc -> level, its number, remote, hops
 _CACHES = (1, 2, 5)
 
 
+_SAYS = (1 << IBS_OP_DATA3.IbsSwPf.hi + 1) - 1  # the bits of IBS_OP_DATA3 that it depends on
+
+
 def data_source(data2: int, data3: int) -> int:
     """perf_mem_data_src of a sample with these registers; PERF_MEM_NA where the op is neither a load nor a store."""
+    return _data_source(data2, data3 & _SAYS)
+
+
+@lru_cache(1024)
+def _data_source(data2: int, data3: int) -> int:
     found = IBS_OP_DATA3(data3)
     if not (found.IbsLdOp or found.IbsStOp):
         return DataSource.NOT_AVAILABLE

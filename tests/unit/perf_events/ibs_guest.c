@@ -29,7 +29,7 @@ static void try_event(const char* what, Attr attr, int group) {
 }
 
 __attribute__((noinline)) static void work(long times) {
-    for (long i = 0; i < times; i++) __asm__ volatile("");
+    __asm__ volatile("1: sub $1, %0\n jne 1b" : "+r"(times));
 }
 
 static void sample(const char* what, Attr attr) {

@@ -132,8 +132,13 @@ class SystemRegisters:
         self._cpuid = read
 
     def amend_cpuid(self, amend: Callable[[int, int, tuple[int, int, int, int]], tuple[int, int, int, int]]) -> None:
-        """`amend(leaf, subleaf, plain)` is what it says of that with a PMU, where it would say `plain` without."""
-        self._amend_cpuid = amend
+        """`amend(leaf, subleaf, plain)` is what it says of that with a PMU or unit, where it would say `plain`
+        without. Of several, the later ones are given what the earlier ones say."""
+        before = self._amend_cpuid
+        if before is None:
+            self._amend_cpuid = amend
+        else:
+            self._amend_cpuid = lambda leaf, subleaf, plain: amend(leaf, subleaf, before(leaf, subleaf, plain))
 
     def claim_tsc(self, read: Callable[[], int]) -> None:
         self._tsc = read

@@ -82,17 +82,14 @@ def _shared(model: PmuModel, leaf: int, said: Leaf) -> Leaf:
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
     from pmu.amd import core_counters
 
-    of_counters = partial(core_counters.answer, model, model.counters)
-    answer: Callable[[int, Leaf], Leaf] = of_counters
-    if "ibs" in model.units:
-        from pmu.amd import ibs
-
-        def answer(leaf: int, plain: Leaf) -> Leaf:
-            return ibs.answer(leaf, of_counters(leaf, plain))
-
+    answer = partial(core_counters.answer, model, model.counters)
     cpu.system_registers.amend_cpuid(
         lambda leaf, subleaf, plain: _shared(model, leaf, _always_running(leaf, answer(leaf, plain)))
     )
+    if "ibs" in model.units:
+        from pmu.amd import ibs
+
+        cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: ibs.answer(leaf, plain))
 
 
 def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:

@@ -245,7 +245,9 @@ class Recorder:
             enable_groups(event for event in self._events() if not sampling.begins_later or event.attr.mmap)
         self.features = session.features(command_line)
         self.features.groups = _groups(specs)
-        if any(attr.sample_type & _MEMORY == _MEMORY for attr in attrs):
+        if any(attr.sample_type & _MEMORY == _MEMORY for attr in attrs) or any(
+            spec.tells_of_memory for spec in tracing
+        ):
             self.features.other |= topology(session.guest.cpus, self.features.total_memory_kb or 0)
         self.features.tracing_data = _tracing_data(specs, session.isa)
         if tracing:

@@ -25,6 +25,7 @@ class UnitPmu(EventSource):
 
     unit: str = ""  # of emulator.core_file.units
     has_aux: bool = True  # whether it writes into an AUX area
+    tells_of_memory: bool = False  # whether its trace says which data were accessed, and where they were
     default_period: int = 0  # of what samples, if nobody says another one; 0: it traces all
     version: str = ""  # of the core's, where there are several
     default_config: int = 0  # what perf's record asks for where the user says nothing else

@@ -103,6 +103,11 @@ class EventSpec:
         return isinstance(self.source, UnitPmu) and self.source.has_aux
 
     @property
+    def tells_of_memory(self) -> bool:
+        """Its trace says which data were accessed, and where they were."""
+        return isinstance(self.source, UnitPmu) and self.source.tells_of_memory
+
+    @property
     def is_hardware(self) -> bool:
         """Counted by the CPUs' PMU, not by Linux or elsewhere in the machine."""
         return self.source is None and self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)

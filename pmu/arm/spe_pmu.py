@@ -27,6 +27,7 @@ PMUS = (
         FORMAT,
         (),
         unit="spe",
+        tells_of_memory=True,
         default_period=LEAST_INTERVAL,
         caps={"arch_inst": "1", "ernd": "0", "count_size": "12", "min_interval": f"{LEAST_INTERVAL}"},
         note="one instruction of so many (-c), what it did and how long it took",

@@ -4,7 +4,8 @@ For a program on each ISA and gear:
   nobody    the run that all others are held against
   path      a listener that counts branches
   1/10k     one that counts selections, an instruction of ten thousand
-And on zen5 perfemu record -e ibs_op/cnt_ctl=1/u -c 4096 against perfemu stat -e instructions: `ibs`.
+And perfemu record of units that sample, one instruction of 4096, against perfemu stat -e instructions: on zen5
+ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ PERIOD = 10_000
 OP_PERIOD = 4096
 CACHES = str(Path(__file__).parent / "cores" / "caches.toml")
 CORES = {"aarch64": ("ideal", CACHES, "neoverse-n1"), "x86_64": ("ideal", CACHES, "zen5")}
+SAMPLING = {  # core -> ISA and event
+    "zen5": ("x86_64", "ibs_op/cnt_ctl=1/u"),
+    "neoverse-n1": ("aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u"),
+}
 MODES: dict[str, Listen] = {
     "nobody": lambda core, recorder: None,
     "path": lambda core, recorder: core.listen(recorder),
@@ -50,11 +55,11 @@ def hear(workload: Workload, core: str, listen: Listen) -> None:
         machine.run()
 
 
-def sample_ops(workload: Workload, core: str, directory: Path) -> None:
+def sample(workload: Workload, core: str, event: str, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
         guest = Guest(workload.argv, core=core, stdout=nowhere.fileno())
         settings = Sampling(frequency_hz=None, period=OP_PERIOD)
-        record(Session(guest), ["ibs_op/cnt_ctl=1/u"], str(directory / "perf.data"), settings)
+        record(Session(guest), [event], str(directory / "perf.data"), settings)
 
 
 def count_instructions(workload: Workload, core: str) -> None:
@@ -62,17 +67,17 @@ def count_instructions(workload: Workload, core: str) -> None:
         count(Guest(workload.argv, core=core, stdout=nowhere.fileno()), ["instructions"])
 
 
-def run_ibs(repeats: int) -> None:
-    workload = guest_program("sort", "x86_64", "600000")
-    counted, sampled = [], []
-    with tempfile.TemporaryDirectory() as directory:
-        for _ in range(repeats):
-            counted.append(cpu_seconds(partial(count_instructions, workload, "zen5")))
-            sampled.append(cpu_seconds(partial(sample_ops, workload, "zen5", Path(directory))))
-    ratio = median(sampled) / median(counted)
-    print(
-        f"{workload.isa:9}{workload.name:12}{'zen5, ibs':15}{median(counted):9.2f}{ratio:9.2f}   goal 1.05", flush=True
-    )
+def run_units(repeats: int) -> None:
+    for core, (isa, event) in SAMPLING.items():
+        workload = guest_program("sort", isa, "600000")
+        counted, sampled = [], []
+        with tempfile.TemporaryDirectory() as directory:
+            for _ in range(repeats):
+                counted.append(cpu_seconds(partial(count_instructions, workload, core)))
+                sampled.append(cpu_seconds(partial(sample, workload, core, event, Path(directory))))
+        ratio = median(sampled) / median(counted)
+        unit = event.partition("/")[0]
+        print(f"{isa:9}{workload.name:12}{unit:15}{median(counted):9.2f}{ratio:9.2f}   goal 1.05", flush=True)
 
 
 def run(repeats: int, only: set[str]) -> None:
@@ -90,4 +95,4 @@ def run(repeats: int, only: set[str]) -> None:
             ratios = "".join(f"{medians[mode] / medians['nobody']:9.2f}" for mode in MODES if mode != "nobody")
             print(f"{isa:9}{workload.name:12}{Path(core).stem:15}{medians['nobody']:9.2f}{ratios}", flush=True)
     if not only or "sort" in only:
-        run_ibs(repeats)
+        run_units(repeats)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -47,12 +48,23 @@ SOURCES = {1: 0x0, 2: 0x8, 3: 0xB, 4: 0x9, 5: 0xE}  # level that answered -> Neo
 class Sampled:
     """A program that has run with a unit."""
 
-    def __init__(self, program: str, core: str, interval: int = 1, size: int = 1 << 22, **registers: int) -> None:
+    def __init__(
+        self,
+        program: str,
+        core: str,
+        interval: int = 1,
+        size: int = 1 << 22,
+        arguments: tuple[str, ...] = (),
+        before: Callable[[Core], None] | None = None,
+        **registers: int,
+    ) -> None:
         """`interval`: of PMSIRR_EL1. `registers`: PMSCR, PMSFCR, PMSLATFR, RND."""
         machine = LinuxMachine(MachineConfig("aarch64", core=load_core(core)))
         self.cpu = machine.cpus[0]
         self.core: Core = self.cpu.core
         self.core.follow_branches()
+        if before is not None:
+            before(self.core)
         self.memory = memoryview(bytearray(size))
         mappings = KernelMappings()
         base = mappings.map(self.memory)
@@ -69,7 +81,7 @@ class Sampled:
         if not registers.get("RND", 0):
             self.core.select(self.recorder, 1 << Probe.INST_RETIRED, interval << 8)
         path = str(guest(program, "aarch64").path)
-        machine.start(Program(path, (path,), stdout=-1))
+        machine.start(Program(path, (path, *arguments), stdout=-1))
         machine.run()
         self.size = unit.read(PMBPTR_EL1) - base
         self.truth = self.recorder.take_selected()

@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
+from c_programs import build
 from real_perf import RealPerf, trixies_perf
 from spe_records import LOAD, STORE, SpeRecord, read_records, traces_in
 
@@ -81,3 +83,39 @@ def test_mem_report_counts_loads_and_stores(recording: Path, perf: RealPerf) -> 
     assert min(kinds[LOAD], kinds[STORE]) > 50
     hits = sum(record.source == 0 for record in records_of(recording) if record.kind == LOAD)
     assert re.search(rf" {hits} +L1 ", section)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A recording of false_sharing.c on two CPUs, and where its cache line is."""
+    directory = tmp_path_factory.mktemp("shared")
+    source = Path(__file__).with_name("false_sharing.c")
+    program = build(source, "aarch64", directory / "false_sharing", "-O1", "-pthread")
+    with program.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        line = next(symbol["st_value"] for symbol in table.iter_symbols() if symbol.name == "counters")
+    recording = directory / "perf.data"
+    perfemu("record", "-q", "--cpus", "2", "-e", EVENT, "-c", "1024", "-o", recording, "--", program, "8")
+    return recording, line
+
+
+def test_c2c_finds_the_line_and_who_shares_it(shared: tuple[Path, int], perf: RealPerf) -> None:
+    recording, line = shared
+    text = perf.run("c2c", "report", "-i", recording, "--stdio")
+    table = text.partition("Shared Data Cache Line Table")[2]
+    first = re.search(r"^ +0 +(0x[0-9a-f]+) ", table, re.MULTILINE)
+    assert first is not None
+    assert int(first[1], 16) == line
+    assert re.search(r"Total Shared Cache Lines +: +1$", text, re.MULTILINE)
+    pareto = text.partition("Shared Cache Line Distribution Pareto")[2]
+    assert set(re.findall(r"\[\.\] (\w+)", pareto)) == {"adds_to_first", "adds_to_second"}
+
+
+def test_each_record_is_of_the_thread_that_executed(shared: tuple[Path, int], perf: RealPerf) -> None:
+    """The first thread is in adds_to_first, the other in adds_to_second; each on a CPU of its own."""
+    lines = perf.run("script", "-i", shared[0], "--itrace=i1i", "-F", "tid,cpu,ip,sym").splitlines()
+    seen = Counter((tid, cpu, symbol) for tid, cpu, _, symbol, *_ in map(str.split, lines) if symbol.startswith("adds"))
+    threads = {symbol: {tid for tid, _, found in seen if found == symbol} for _, _, symbol in seen}
+    assert {symbol: len(tids) for symbol, tids in threads.items()} == {"adds_to_first": 1, "adds_to_second": 1}
+    assert threads["adds_to_first"] != threads["adds_to_second"]
+    assert min(seen.values()) > 100

@@ -50,12 +50,12 @@ class SpeSampler final : public RetirementListener {
     };
     Records take() { return std::exchange(records_, {}); }
 
-    uint64_t samples = 0;   // operations that were chosen
-    bool full = false;      // there is no room for another record, and it has stopped
-    bool lost = false;      // ... nor was there for the last one
-    bool collided = false;  // an operation was chosen while the one before was not through
-    uint32_t context = 0;   // CONTEXTIDR_EL1
-    uint32_t sequence = 1;  // a shift register of 31 bits
+    uint64_t samples = 0;            // operations that were chosen
+    bool full = false;               // there is no room for another record, and it has stopped
+    bool lost = false;               // ... nor was there for the last one
+    bool collided = false;           // an operation was chosen while the one before was not through
+    uint32_t context = 0;            // CONTEXTIDR_EL1
+    uint32_t sequence = 0x6c078965;  // a shift register of 31 bits; from few ones it would take long to look random
 
   private:
     struct Latencies {

@@ -13,7 +13,7 @@ from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import AuxFlag
 from perfcore.events.aux_output import AuxOutput
-from perfcore.events.drivers.without_counters import WithoutCounters
+from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import AuxUnit
 from pmu.intel.pt import BUS_HZ, Capabilities, IntelPt
@@ -73,9 +73,10 @@ class _Trace:
     begun: int  # head of the area when it began
 
 
-class IntelPtDriver(WithoutCounters):
+class IntelPtDriver(UnitDriver):
     """Its own AuxUnit, too. Events are in the context of software events, as Linux has it."""
 
+    is_software = True
     exclusive = True
     itrace = True
     pausable = False  # Linux 6.13 can
@@ -85,10 +86,8 @@ class IntelPtDriver(WithoutCounters):
         self, cpus: Sequence[Cpu], units: Sequence[IntelPt], memory: UnitMemory, pmu: UnitPmu, type: int, hz: int
     ) -> None:
         """`memory`: what the units' addresses lead to. `hz`: of the time stamp counter."""
+        super().__init__(pmu, type)
         self.aux: AuxUnit[PerfEvent] = self
-        self.name = pmu.name
-        self.type = type
-        self._pmu = pmu
         self._hz = hz
         self._memory = memory
         self._units = {cpu.number: unit for cpu, unit in zip(cpus, units, strict=True)}
@@ -123,7 +122,6 @@ class IntelPtDriver(WithoutCounters):
             "psb_periods": capabilities.psb_periods,
         }
         files = {f"caps/{name}": f"{value:x}" for name, value in caps.items()}
-        files |= {f"format/{name}": text for name, text in self._pmu.sysfs_format().items()}
         files["max_nonturbo_ratio"] = str(self._hz // BUS_HZ)
         files["tsc_art_ratio"] = f"{ratio.numerator}:{ratio.denominator}"
         files["nr_addr_filters"] = str(capabilities.address_ranges)

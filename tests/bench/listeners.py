@@ -59,7 +59,7 @@ def sample(workload: Workload, core: str, event: str, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
         guest = Guest(workload.argv, core=core, stdout=nowhere.fileno())
         settings = Sampling(frequency_hz=None, period=OP_PERIOD)
-        record(Session(guest), [event], str(directory / "perf.data"), settings)
+        record(Session(guest), [event], settings, str(directory / "perf.data"))
 
 
 def count_instructions(workload: Workload, core: str) -> None:

@@ -113,6 +113,27 @@ def test_a_full_buffer_ends_the_trace_and_what_is_there_is_right(decoder: Path, 
     assert instructions == run.instructions[: len(instructions)]
 
 
+@pytest.mark.parametrize("core", ["ideal", "skylake"])
+def test_tracing_changes_nothing(core: str) -> None:
+    """What is counted with a trace is what is counted without, cycles and all."""
+    totals = []
+    for traces in (False, True):
+        machine = LinuxMachine(MachineConfig("x86_64", core=load_core(core)))
+        native = machine.cpus[0].core
+        native.follow_branches()
+        encoder = PtEncoder(native, machine.clock.shown)
+        if traces:
+            encoder.set_output([(bytearray(1 << 20), False, True)], 0, 0)
+            encoder.begin(PtSettings(), 0)
+        path = str(guest("branch_patterns", "x86_64").path)
+        machine.start(Program(path, (path,), stdout=-1))
+        machine.run()
+        totals.append(([native.total(probe) for probe in Probe], native.cycles))
+        assert (encoder.offset > 1000) == traces
+        encoder.end()
+    assert totals[0] == totals[1]
+
+
 def test_a_trace_tells_its_settings_apart() -> None:
     """What is asked for is what is there: times are bytes, and compressed returns are none."""
     sizes = {name: len(traced("recursion", "ideal", settings).trace) for name, settings in SETTINGS.items()}

@@ -87,3 +87,14 @@ def test_perf_finds_what_has_retired(tmp_path: Path, many_ways: Path, core: str,
     for perf in perfs(tmp_path):
         for found, truth in zip(instructions(perf, file, cpus), retired, strict=True):
             assert without_repeats(found) == without_repeats(truth)
+
+
+def test_perf_as_a_guest_records_the_same(tmp_path: Path) -> None:
+    """It finds the PMU in sysfs and maps an AUX area; in its file are the 2,004 instructions of loop_1k."""
+    perf = require.command("perf", package="linux-perf")
+    file, program = tmp_path / "perf.data", guest("loop_1k", "x86_64").path
+    arguments = [perf, "record", "-e", "intel_pt//u", "-o", str(file), str(program)]
+    session = Session(Guest(arguments, core="skylake", binds=[f"{tmp_path}:{tmp_path}:rw"], stdout=-1, stderr=-1))
+    session.run()
+    [found] = instructions(RealPerf(tmp_path / "home"), file, cpus=1)
+    assert len(found) == 2004

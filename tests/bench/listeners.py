@@ -5,7 +5,8 @@ For a program on each ISA and gear:
   path      a listener that counts branches
   1/10k     one that counts selections, an instruction of ten thousand
 And perfemu record of units that sample, one instruction of 4096, against perfemu stat -e instructions: on zen5
-ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets.
+ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets. Likewise of Intel PT, which traces all,
+on skylake and on ideal.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ PERIOD = 10_000
 OP_PERIOD = 4096
 CACHES = str(Path(__file__).parent / "cores" / "caches.toml")
 CORES = {"aarch64": ("ideal", CACHES, "neoverse-n1"), "x86_64": ("ideal", CACHES, "zen5")}
-SAMPLING = {  # core -> ISA and event
-    "zen5": ("x86_64", "ibs_op/cnt_ctl=1/u"),
-    "neoverse-n1": ("aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u"),
+UNITS = {  # core -> ISA, event, and what it may cost
+    "zen5": ("x86_64", "ibs_op/cnt_ctl=1/u", 1.05),
+    "neoverse-n1": ("aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u", 1.05),
+    "skylake": ("x86_64", "intel_pt//u", 1.15),
+    "ideal": ("x86_64", "intel_pt//u", 1.40),
 }
 MODES: dict[str, Listen] = {
     "nobody": lambda core, recorder: None,
@@ -57,18 +60,20 @@ def hear(workload: Workload, core: str, listen: Listen) -> None:
 
 def sample(workload: Workload, core: str, event: str, directory: Path) -> None:
     with open(os.devnull, "wb") as nowhere:
-        guest = Guest(workload.argv, core=core, stdout=nowhere.fileno())
+        units = ("pt",) if core == "ideal" else ()
+        guest = Guest(workload.argv, core=core, units=units, stdout=nowhere.fileno())
         settings = Sampling(frequency_hz=None, period=OP_PERIOD)
         record(Session(guest), [event], settings, str(directory / "perf.data"))
 
 
 def count_instructions(workload: Workload, core: str) -> None:
     with open(os.devnull, "wb") as nowhere:
-        count(Guest(workload.argv, core=core, stdout=nowhere.fileno()), ["instructions"])
+        guest = Guest(workload.argv, core=core, units=("pt",) if core == "ideal" else (), stdout=nowhere.fileno())
+        count(guest, ["instructions"])
 
 
 def run_units(repeats: int) -> None:
-    for core, (isa, event) in SAMPLING.items():
+    for core, (isa, event, goal) in UNITS.items():
         workload = guest_program("sort", isa, "600000")
         counted, sampled = [], []
         with tempfile.TemporaryDirectory() as directory:
@@ -77,7 +82,7 @@ def run_units(repeats: int) -> None:
                 sampled.append(cpu_seconds(partial(sample, workload, core, event, Path(directory))))
         ratio = median(sampled) / median(counted)
         unit = event.partition("/")[0]
-        print(f"{isa:9}{workload.name:12}{unit:15}{median(counted):9.2f}{ratio:9.2f}   goal 1.05", flush=True)
+        print(f"{isa:9}{workload.name:12}{unit:15}{median(counted):9.2f}{ratio:9.2f}   goal {goal:.2f}", flush=True)
 
 
 def run(repeats: int, only: set[str]) -> None:

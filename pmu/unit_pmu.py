@@ -39,6 +39,7 @@ class UnitPmu(EventSource):
             if stray := value & ~sum(bits.mask for bits in self.format if bits.config == word):
                 raise UnknownEvent(f"bits {stray:#x} of {word} {value:#x} are not in the format of {self.name}")
         return Event(config, self.name, (), note="the unit knows it")
+        return Event(config, self.name, (), note=self.note or "its unit")
 
 
 def unit_pmus(units: Collection[str], versions: Mapping[str, str]) -> tuple[UnitPmu, ...]:

@@ -743,3 +743,15 @@ class AccessWitness:
 
 def tell_accesses() -> None:
     """MEM hooks of this process's engines hear of our own instructions' accesses too, from now on: for tests."""
+
+class BranchTraceStore:
+    """Intel's BTS of one core (units/branch_trace_store.hpp): what of it does not stand in registers."""
+
+    def __init__(self, core: Core) -> None: ...
+    def begin(self, area: memoryview, buffer: memoryview, interrupts: bool) -> None:
+        """Until `end` taken branches go to `buffer`, by the words of the DS management area. ValueError where these
+        are in no order."""
+    def end(self) -> None: ...
+    @property
+    def interrupt_pending(self) -> bool: ...
+    def clear_interrupt(self) -> None: ...

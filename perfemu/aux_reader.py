@@ -10,13 +10,19 @@ from perfcore.events.pmu_driver import AuxUnit
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.auxtrace import AuxTrace
 from perfemu.errors import UsageError
+from pmu.unit_pmu import UnitPmu
 
 
 class AuxReader:
     """Of `buffer`, number `index`, into whose AUX area the unit of `event` writes."""
 
-    def __init__(self, event: PerfEvent, buffer: RingBuffer, index: int, pages: int) -> None:
-        """`pages`: 2**n. Raises UsageError where its unit can do nothing with as many."""
+    def __init__(
+        self, event: PerfEvent, buffer: RingBuffer, index: int, pages: int, pmu: UnitPmu, tid: int | None
+    ) -> None:
+        """`pages`: 2**n; `pmu`: that unit's; `tid`: of the first task of which it is.
+
+        Raises UsageError where the unit can do nothing with as many.
+        """
         unit = event.driver.aux
         assert unit is not None, "its PMU has an AUX area"
         offset, size = PAGE_SIZE + buffer.data_size, pages * PAGE_SIZE
@@ -24,7 +30,9 @@ class AuxReader:
         mmap_page.AUX_SIZE.write(buffer.page, size)
         self._buffer, self._index = buffer, index
         self._cpu = None if event.cpu < 0 else event.cpu
-        self._references = 0
+        self._tid = tid
+        self._now_ns = event.now_ns
+        self._pmu = pmu
         self._area = buffer.aux = _area(event, unit, buffer, offset, size)
         self._area.mappings = 1
 
@@ -37,10 +45,12 @@ class AuxReader:
             return None
         first = tail % area.size
         data = bytes(area.memory[first : first + length])
-        data += bytes(area.memory[: length - len(data)])
+        rest = bytes(area.memory[: length - len(data)])
+        if rest:  # the unit has skipped what is too short for a record at the area's end
+            data = data[: len(data) // self._pmu.record_bytes * self._pmu.record_bytes]
+        data += rest + self._pmu.trailer
         mmap_page.AUX_TAIL.write(area.page, area.head)
-        self._references += 1
-        return AuxTrace(data, tail, self._references, self._index, self._cpu)
+        return AuxTrace(data, tail, self._now_ns(), self._index, self._cpu, self._tid)
 
 
 def _area(event: PerfEvent, unit: AuxUnit[PerfEvent], buffer: RingBuffer, offset: int, size: int) -> AuxArea:

@@ -229,8 +229,9 @@ class Recorder:
             RingBuffer.allocate(pages, overwrite=True, backward=True) for _ in (cpus if sampling.backward else ())
         ]
         self._attach_buffers()
+        tid = session.program_task.tid if isinstance(session, Session) and not system_wide else None
         self._traces = [
-            AuxReader(event, buffer, number, aux_pages)
+            AuxReader(event, buffer, number, aux_pages, spec.unit_pmu, tid)
             for number, (events, buffer) in enumerate(zip(self._opened, self._buffers, strict=True))
             for event, spec in zip(events, specs, strict=True)
             if spec.traces

@@ -47,7 +47,14 @@ def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent
     return IntelPtDriver(kernel.cpus, units, memory, source, type, hz)
 
 
+def _bts(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
+    from perfcore.events.drivers.intel_bts import IntelBts
+
+    return IntelBts(source, type, kernel.cpus)
+
+
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
+    "intel_bts": _bts,
     "intel_pt": _intel_pt,
     "arm_spe_0": _spe,
 }
@@ -99,9 +106,16 @@ def _spe_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
     return time + pack_auxtrace_info(AuxTraceType.ARM_SPE, (spec.type, int(per_cpu)))
 
 
+def _bts_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
+    """intel_bts_info_fill(): its type, how its times, which are none, become ns, whether it has snapshots."""
+    shift, multiplier, zero, has_zero, snapshot = 0, 1, 0, 1, 0
+    return pack_auxtrace_info(AuxTraceType.INTEL_BTS, (spec.type, shift, multiplier, zero, has_zero, snapshot))
+
+
 _INFO: dict[str, AuxTraceInfo] = {  # PMU -> what its trace's decoder must know
     "arm_spe_0": _spe_info,
     "intel_pt": _intel_pt_info,
+    "intel_bts": _bts_info,
 }
 
 

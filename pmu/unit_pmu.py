@@ -16,6 +16,7 @@ _PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the 
     "ibs": "pmu.amd.ibs",
     "spe": "pmu.arm.spe_pmu",
     "pt": "pmu.intel.pt",
+    "bts": "pmu.intel.bts",
 }
 
 
@@ -29,6 +30,8 @@ class UnitPmu(EventSource):
     default_period: int = 0  # of what samples, if nobody says another one; 0: it traces all
     version: str = ""  # of the core's, where there are several
     default_config: int = 0  # what perf's record asks for where the user says nothing else
+    record_bytes: int = 1  # of what it writes there: nothing smaller is read
+    trailer: bytes = b""  # behind each stretch of that in a file, for the sake of its decoders
     note: str = ""  # for lists of events
     caps: Mapping[str, str] = field(default_factory=dict)  # the files of sysfs ``caps/``: name -> contents
 
@@ -38,7 +41,6 @@ class UnitPmu(EventSource):
         for word, value in words.items():
             if stray := value & ~sum(bits.mask for bits in self.format if bits.config == word):
                 raise UnknownEvent(f"bits {stray:#x} of {word} {value:#x} are not in the format of {self.name}")
-        return Event(config, self.name, (), note="the unit knows it")
         return Event(config, self.name, (), note=self.note or "its unit")
 
 

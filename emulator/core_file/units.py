@@ -8,4 +8,5 @@ UNITS: Mapping[str, str] = {  # name -> the ISA whose cores can have it
     "ibs": "x86_64",
     "spe": "aarch64",
     "pt": "x86_64",
+    "bts": "x86_64",
 }

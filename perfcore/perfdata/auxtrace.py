@@ -30,7 +30,7 @@ class AuxTrace:
 
     data: bytes
     offset: int  # of its first byte in all that has been written there
-    reference: int  # by which a reader finds what belongs together
+    reference: int  # the time at which it was read, on the records' clock: readers order several by it
     index: int  # of the buffer
     cpu: int | None  # whose buffer it is; None: a task's
     tid: int | None = None

@@ -108,6 +108,12 @@ class EventSpec:
         return isinstance(self.source, UnitPmu) and self.source.tells_of_memory
 
     @property
+    def unit_pmu(self) -> UnitPmu:
+        """Of one that traces."""
+        assert isinstance(self.source, UnitPmu), "it traces"
+        return self.source
+
+    @property
     def is_hardware(self) -> bool:
         """Counted by the CPUs' PMU, not by Linux or elsewhere in the machine."""
         return self.source is None and self.type not in (PerfType.SOFTWARE, PerfType.TRACEPOINT, PerfType.BREAKPOINT)

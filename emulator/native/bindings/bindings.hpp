@@ -15,6 +15,7 @@ void bind_retirement(nanobind::module_& module, nanobind::class_<Core>& core);
 void bind_sampling(nanobind::module_& module);
 void bind_spe(nanobind::module_& module);
 void bind_pt(nanobind::module_& module);
+void bind_branch_trace_store(nanobind::module_& module);
 void bind_cache(nanobind::module_& module);
 void bind_address(nanobind::module_& module);
 void bind_timed(nanobind::module_& module);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/writable_memory.hpp"
 #include "core/core.hpp"
 #include "shown_cycles.hpp"
 #include "units/pt_encoder.hpp"
@@ -20,21 +21,6 @@ namespace nb = nanobind;
 namespace perfemu {
 
 namespace {
-
-// Memory of a Python object that can be written, as long as this is there.
-class WritableMemory {
-  public:
-    explicit WritableMemory(nb::handle object) {
-        if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_WRITABLE)) throw nb::python_error();
-    }
-    ~WritableMemory() { PyBuffer_Release(&buffer_); }
-    WritableMemory(const WritableMemory&) = delete;
-    WritableMemory& operator=(const WritableMemory&) = delete;
-    std::span<uint8_t> bytes() const { return {static_cast<uint8_t*>(buffer_.buf), static_cast<size_t>(buffer_.len)}; }
-
-  private:
-    Py_buffer buffer_{};
-};
 
 // The encoder of one core.
 class PtUnit {

@@ -66,6 +66,8 @@ class RetirementListener {
   public:
     virtual ~RetirementListener() = default;
     virtual void branch(const RetiredBranch&) {}
+    // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
+    virtual uint64_t room() const { return ~uint64_t{0}; }
     virtual Reaction selected(const RetiredOp&) { return {}; }
     // The path leaves user mode, and enters it at an address: where the kernel is modelled, not executed. Between the
     // two there is no branch. Exits of the core that no architecture knows of are none, nor are instructions that the

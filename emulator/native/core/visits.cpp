@@ -199,7 +199,8 @@ uint64_t Core::loggable_instructions() {
     const Model& model = *model_;
     const uint64_t cycle = model.pipeline->cycle();
     if (model.tracing || attributes_models() || cycle >= model.due_cycle) return 0;
-    const uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
+    uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
+    for (const RetirementListener* listener : path_listeners_) undue = std::min(undue, listener->room());
     return std::min<uint64_t>({undue, uneventful_instructions(VisitLog::INSTRUCTIONS), VisitLog::INSTRUCTIONS});
 }
 

@@ -1,0 +1,218 @@
+"""The driver of Intel's branch trace store. As arch/x86/events/intel/bts.c, with the debug store of ds.c.
+
+The AUX area is the BTS buffer: each stretch of it that may be written is given to the hardware by the DS area. A record
+is never torn: what is left behind the last one at the area's end is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from emulator.cpu import Cpu, Level
+from emulator.linux.errors import EACCES, EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from perfcore.abi.constants import AuxFlag
+from perfcore.events.aux_output import AuxOutput
+from perfcore.events.drivers.without_counters import WithoutCounters
+from perfcore.events.event import PerfEvent
+from perfcore.events.permission import may_watch_kernel
+from pmu.intel.bts import AREA, IA32_DEBUGCTL_TRACE, IA32_DS_AREA, INDEX_OFFSET, RECORD, BranchTraceStore
+from pmu.unit_memory import UnitMemory
+from pmu.unit_pmu import UnitPmu
+
+_SAFETY_MARGIN = 4080  # BTS_SAFETY_MARGIN: bytes between the threshold and the end, for what is on its way
+_STOP = 0
+_NO_ACCESS = "it tells where the kernel is"
+
+
+class _Buffer:
+    """struct bts_buffer: an AUX area, of which whole records are used."""
+
+    def __init__(self, memory: memoryview, address: int, *, snapshot: bool) -> None:
+        self.memory = memory
+        self.address = address
+        self.snapshot = snapshot
+        self.size = len(memory) // RECORD.size * RECORD.size  # real_size
+
+
+class _CpuStore:
+    """struct bts_ctx: what a CPU's unit writes at the moment."""
+
+    def __init__(self, cpu: Cpu, unit: BranchTraceStore, area_address: int, area: memoryview) -> None:
+        self.cpu = cpu
+        self.unit = unit
+        self.area = area
+        self.event: PerfEvent | None = None
+        self.output: AuxOutput | None = None
+        self.begun = 0  # where in the area this stretch begins
+        unit.write(IA32_DS_AREA, area_address)
+
+    @property
+    def index(self) -> int:
+        """The address at which the next record goes."""
+        return int.from_bytes(self.area[INDEX_OFFSET : INDEX_OFFSET + 8], "little")
+
+
+class IntelBts(WithoutCounters):
+    """intel_bts, on all CPUs that have it. Its AUX half is itself."""
+
+    exclusive = True
+    itrace = True
+    pausable = False
+    takes_snapshots = False
+
+    def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu]) -> None:
+        self.source = source
+        self.name = source.name
+        self.type = type
+        self.aux = self
+        self._memory = UnitMemory()
+        self._cpus: dict[int, _CpuStore] = {}
+        for cpu in cpus:
+            unit = BranchTraceStore(cpu, self._memory)
+            store = _CpuStore(cpu, unit, *self._memory.allocate(AREA.size))
+            self._cpus[cpu.number] = store
+            cpu.connect_interrupt(unit, partial(self._handle_interrupt, store))
+
+    def sysfs_attributes(self) -> dict[str, str]:
+        return {}
+
+    def event_init(self, event: PerfEvent) -> None:
+        """bts_event_init()"""
+        attr = event.attr
+        if attr.type != self.type:
+            raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
+        if attr.config:
+            raise LinuxError(EINVAL, f"{self.name}: config {attr.config:#x}: it has none")
+        if not event.counts_at(Level.USER):
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: of a kernel that is modelled there are no branches")
+        if attr.exclude_kernel and not may_watch_kernel(event.owner, event.settings):
+            raise LinuxError(EACCES, f"{self.name}: {_NO_ACCESS}")
+        event.hw.config = attr.config
+
+    # the AUX area
+
+    def setup_aux(self, event: PerfEvent, memory: memoryview, overwrite: bool) -> _Buffer | None:
+        return _Buffer(memory, self._memory.map(memory), snapshot=overwrite)
+
+    def free_aux(self, private: object) -> None:
+        assert isinstance(private, _Buffer), "setup_aux made it"
+        self._memory.unmap(private.address)
+
+    def pause(self, event: PerfEvent) -> None:
+        """It cannot."""
+
+    def resume(self, event: PerfEvent) -> None:
+        """It cannot."""
+
+    def snapshot_aux(self, event: PerfEvent, size: int) -> bytes:
+        raise NotImplementedError(f"{self.name} takes no snapshots")
+
+    def aux_output_match(self, event: PerfEvent) -> bool:
+        return False
+
+    # events
+
+    def add(self, event: PerfEvent, cpu: Cpu) -> bool:
+        if self._cpus[cpu.number].event is not None:
+            return False
+        self.start(event)
+        return not event.hw.stopped
+
+    def del_(self, event: PerfEvent) -> None:
+        self.stop(event)
+
+    def start(self, event: PerfEvent, reload: bool = False) -> None:
+        """bts_event_start()"""
+        assert event.on_cpu is not None, f"{event} is not on a CPU"
+        store = self._cpus[event.on_cpu.number]
+        event.hw.stopped = True
+        output = AuxOutput.begin(event)
+        if output is None:
+            return
+        (event.parent or event).aux.itrace_started = True
+        store.event, store.output = event, output
+        if not self._place(store, output):
+            output.end(0)
+            store.event = store.output = None
+            return
+        event.hw.stopped = False
+        self._enable(store, event)
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        """bts_event_stop()"""
+        if event.hw.stopped:
+            return
+        assert event.on_cpu is not None, f"{event} is not on a CPU"
+        store = self._cpus[event.on_cpu.number]
+        event.hw.stopped = True
+        store.unit.write(IA32_DEBUGCTL_TRACE, _STOP)
+        self._finish(store)
+        store.event = None
+
+    def read(self, event: PerfEvent) -> None:
+        """It counts nothing."""
+
+    # what the hardware may write
+
+    def _enable(self, store: _CpuStore, event: PerfEvent) -> None:
+        """intel_pmu_enable_bts()"""
+        assert store.output is not None, "there is somewhere to write"
+        buffer = store.output.area.private
+        assert isinstance(buffer, _Buffer), "setup_aux made it"
+        control = IA32_DEBUGCTL_TRACE.make(TR=1, BTS=1, BTS_OFF_OS=1, BTINT=int(not buffer.snapshot))
+        store.unit.write(IA32_DEBUGCTL_TRACE, control)
+
+    def _place(self, store: _CpuStore, output: AuxOutput) -> bool:
+        """bts_buffer_reset() and bts_config_buffer(): the next stretch; False: there is no room for a record."""
+        buffer = output.area.private
+        assert isinstance(buffer, _Buffer), "setup_aux made it"
+        at = output.head % output.area.size
+        if buffer.snapshot:
+            at = at // RECORD.size * RECORD.size % buffer.size
+            end, threshold = buffer.size, buffer.size + RECORD.size
+        else:
+            if at + RECORD.size > buffer.size:
+                if not output.skip(output.area.size - at):
+                    return False
+                at = 0
+            end = min(at + output.size // RECORD.size * RECORD.size, buffer.size)
+            if output.wakeup > output.head:  # the reader wants to be woken there
+                end = min(end, at + max((output.wakeup - output.head) // RECORD.size, 1) * RECORD.size)
+            if end <= at:
+                return False
+            threshold = max(end - _SAFETY_MARGIN // RECORD.size * RECORD.size, at + RECORD.size)
+        address = buffer.address
+        first = address if buffer.snapshot else address + at
+        AREA.pack_into(store.area, 0, first, address + at, address + end, address + threshold)
+        store.begun = at
+        return True
+
+    def _finish(self, store: _CpuStore) -> None:
+        """bts_update(), and the end of the stretch."""
+        output = store.output
+        assert output is not None, "it writes"
+        buffer = output.area.private
+        assert isinstance(buffer, _Buffer), "setup_aux made it"
+        at = store.index - buffer.address
+        written = at - store.begun
+        _, index, maximum, _ = AREA.unpack_from(store.area)
+        if buffer.snapshot:
+            if written < 0:
+                written += buffer.size
+            output.head = at
+        elif index + RECORD.size > maximum and not output.size - written >= RECORD.size:
+            output.flags |= AuxFlag.TRUNCATED
+        output.end(written)
+        store.output = None
+
+    def _handle_interrupt(self, store: _CpuStore) -> None:
+        """intel_bts_interrupt(): what has been written is the reader's; on with the next stretch."""
+        event = store.event
+        if event is None or store.output is None:
+            return
+        self.stop(event)
+        if event.pending_disable:
+            event.run_pending()
+            return
+        self.start(event)

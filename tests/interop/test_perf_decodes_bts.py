@@ -1,0 +1,73 @@
+"""Intel's branch trace store, recorded: perf 6.1 and 6.12 print the branches that were taken, and no others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from branch_truth import taken_branches
+from c_programs import build
+from guests import guest
+from real_perf import RealPerf, trixies_perf
+
+LOOP_TO_10 = """
+int main(void) {
+    volatile int sum = 0;
+    for (int i = 0; i < 10; i++) sum += i;
+    return sum != 45;
+}
+"""
+PROGRAMS = {"embedded_mix": ("1",), "string_instructions": (), "self_modifying": (), "recursion": ()}
+
+
+@pytest.fixture(params=["6.1", "6.12"])
+def perf(request: pytest.FixtureRequest, tmp_path: Path) -> RealPerf:
+    return RealPerf(tmp_path, trixies_perf("x86_64") if request.param == "6.12" else ())
+
+
+def record(path: Path, *words: str | Path, options: tuple[str, ...] = ()) -> Path:
+    command = [sys.executable, "-m", "perfemu", "record", "-q", "--core", "skylake", "-e", "intel_bts//u", *options]
+    words = (*command, "-o", str(path), "--", *map(str, words))
+    done = subprocess.run(words, check=False, capture_output=True, stdin=subprocess.DEVNULL)
+    assert done.stderr == b""
+    return path
+
+
+def branches(perf: RealPerf, path: Path) -> list[tuple[int, int]]:
+    lines = perf.run("script", "-i", path, "--itrace=b", "-F", "ip,addr").splitlines()
+    return [(int(line.split("=>")[0], 16), int(line.split("=>")[1], 16)) for line in lines]
+
+
+def test_a_loop_to_10_jumps_back_nine_times(perf: RealPerf, tmp_path: Path) -> None:
+    source = tmp_path / "loop.c"
+    source.write_text(LOOP_TO_10)
+    program = build(source, "x86_64", tmp_path / "loop")
+    recorded = record(tmp_path / "data", program)
+    lines = perf.run("script", "-i", recorded, "--itrace=b", "-F", "comm,ip,sym,addr").splitlines()
+    within = [words for line in lines if (words := line.split())[2] == words[5] == "main"]
+    assert len(within) == 9
+    assert {words[0] for words in within} == {"loop"}
+    assert len({tuple(words) for words in within}) == 1
+    assert branches(perf, recorded) == taken_branches(program, "x86_64", "skylake")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_all_taken_branches_and_no_others(program: str, perf: RealPerf, tmp_path: Path) -> None:
+    path = guest(program, "x86_64").path
+    truth = taken_branches(path, "x86_64", "skylake", PROGRAMS[program])
+    assert branches(perf, record(tmp_path / "data", path, *PROGRAMS[program])) == truth
+
+
+def test_a_small_area_is_read_in_time(perf: RealPerf, tmp_path: Path) -> None:
+    """Round and round 64 KiB: an interrupt for each half of it, and the pieces at its end that hold no record."""
+    path = guest("embedded_mix", "x86_64").path
+    truth = taken_branches(path, "x86_64", "skylake", ("20",))
+    assert len(truth) * 24 > 4 * (64 << 10)
+    recorded = record(tmp_path / "data", path, "20", options=("-m", "128,64K"))
+    assert branches(perf, recorded) == truth
+    told = perf.run("report", "-D", "-i", recorded)
+    assert told.count("PERF_RECORD_AUXTRACE ") >= len(truth) * 24 // (64 << 10)
+    assert "truncated" not in told.lower()

@@ -51,20 +51,20 @@ def test_a_loop_to_10_jumps_back_nine_times(perf: RealPerf, tmp_path: Path) -> N
     assert len(within) == 9
     assert {words[0] for words in within} == {"loop"}
     assert len({tuple(words) for words in within}) == 1
-    assert branches(perf, recorded) == taken_branches(program, "x86_64", "skylake")
+    assert branches(perf, recorded) == taken_branches(program, "skylake")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_all_taken_branches_and_no_others(program: str, perf: RealPerf, tmp_path: Path) -> None:
     path = guest(program, "x86_64").path
-    truth = taken_branches(path, "x86_64", "skylake", PROGRAMS[program])
+    truth = taken_branches(path, "skylake", PROGRAMS[program])
     assert branches(perf, record(tmp_path / "data", path, *PROGRAMS[program])) == truth
 
 
 def test_a_small_area_is_read_in_time(perf: RealPerf, tmp_path: Path) -> None:
     """Round and round 64 KiB: an interrupt for each half of it, and the pieces at its end that hold no record."""
     path = guest("embedded_mix", "x86_64").path
-    truth = taken_branches(path, "x86_64", "skylake", ("20",))
+    truth = taken_branches(path, "skylake", ("20",))
     assert len(truth) * 24 > 4 * (64 << 10)
     recorded = record(tmp_path / "data", path, "20", options=("-m", "128,64K"))
     assert branches(perf, recorded) == truth

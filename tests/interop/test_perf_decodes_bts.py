@@ -61,6 +61,13 @@ def test_all_taken_branches_and_no_others(program: str, perf: RealPerf, tmp_path
     assert branches(perf, record(tmp_path / "data", path, *PROGRAMS[program])) == truth
 
 
+def test_a_guest_finds_the_unit() -> None:
+    devices = "/sys/bus/event_source/devices"
+    command = [sys.executable, "-m", "perfemu", "run", "--core", "skylake", "--untimed", "--"]
+    shown = subprocess.run([*command, "/bin/ls", f"{devices}/intel_bts"], check=True, capture_output=True, text=True)
+    assert shown.stdout.split() == ["perf_event_mux_interval_ms", "type", "uevent"]
+
+
 def test_a_small_area_is_read_in_time(perf: RealPerf, tmp_path: Path) -> None:
     """Round and round 64 KiB: an interrupt for each half of it, and the pieces at its end that hold no record."""
     path = guest("embedded_mix", "x86_64").path

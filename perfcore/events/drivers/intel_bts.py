@@ -13,9 +13,10 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EACCES, EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import AuxFlag
 from perfcore.events.aux_output import AuxOutput
-from perfcore.events.drivers.without_counters import WithoutCounters
+from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.permission import may_watch_kernel
+from perfcore.events.pmu_driver import AuxUnit
 from pmu.intel.bts import AREA, IA32_DEBUGCTL_TRACE, IA32_DS_AREA, INDEX_OFFSET, RECORD, BranchTraceStore
 from pmu.unit_memory import UnitMemory
 from pmu.unit_pmu import UnitPmu
@@ -53,19 +54,18 @@ class _CpuStore:
         return int.from_bytes(self.area[INDEX_OFFSET : INDEX_OFFSET + 8], "little")
 
 
-class IntelBts(WithoutCounters):
-    """intel_bts, on all CPUs that have it. Its AUX half is itself."""
+class IntelBts(UnitDriver):
+    """intel_bts, on all CPUs that have it. Its AUX half is itself; events are in the context of software events."""
 
+    is_software = True
     exclusive = True
     itrace = True
     pausable = False
     takes_snapshots = False
 
     def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu]) -> None:
-        self.source = source
-        self.name = source.name
-        self.type = type
-        self.aux = self
+        super().__init__(source, type)
+        self.aux: AuxUnit[PerfEvent] = self
         self._memory = UnitMemory()
         self._cpus: dict[int, _CpuStore] = {}
         for cpu in cpus:
@@ -73,9 +73,6 @@ class IntelBts(WithoutCounters):
             store = _CpuStore(cpu, unit, *self._memory.allocate(AREA.size))
             self._cpus[cpu.number] = store
             cpu.connect_interrupt(unit, partial(self._handle_interrupt, store))
-
-    def sysfs_attributes(self) -> dict[str, str]:
-        return {}
 
     def event_init(self, event: PerfEvent) -> None:
         """bts_event_init()"""

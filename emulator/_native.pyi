@@ -152,7 +152,10 @@ class SharedCaches:
     def coherence_latency(self) -> int:
         """Cycles until another core's cache answers."""
 
-class RetirementRecorder:
+class RetirementListener:
+    """What a core tells of what retires."""
+
+class RetirementRecorder(RetirementListener):
     """Counts instructions as they retire, and with `keep` keeps what it is told of them (core/retirement.hpp)."""
 
     branches: int
@@ -296,6 +299,33 @@ class PtEncoder:
     def in_context(self) -> bool: ...
     @property
     def in_filter(self) -> bool: ...
+
+class BranchRecords(RetirementListener):
+    """The last taken branches of a core that it listens to, in a ring of entries, or in a stack of calls."""
+
+    size: int
+    """Of entries."""
+    top: int
+    """The number of the newest entry; ValueError where there is none such."""
+    recorded: int
+    """How many branches have been recorded, ever."""
+    def __init__(self, entries: int) -> None:
+        """ValueError for none."""
+    def record(self, kinds: int, as_stack: bool = False) -> None:
+        """Which kinds from now on: a mask by `RetirementRecorder.take_branches`'s numbers.
+
+        As a stack, calls of those kinds are entered, and each return takes the last one away.
+        """
+    def forget_time(self) -> None:
+        """The next branch has none before it, from which its cycles would be."""
+    def clear(self) -> None:
+        """All entries are empty."""
+    def read(self, number: int) -> tuple[int, int, int, int, bool, bool]:
+        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known); zeros of an
+        empty one."""
+    def write(
+        self, number: int, from_address: int, to_address: int, cycles: int, kind: int, mispredicted: bool, timed: bool
+    ) -> None: ...
 
 class ShownCycles:
     """What guests have seen of time: cores run in turns, so that one is ahead of another by up to a turn."""
@@ -571,15 +601,15 @@ class Core:
         """AArch64, a guest with its own kernel: PSTATE as SPSR_EL1 has it. Flags and masks alone can be written."""
     @processor_state.setter
     def processor_state(self, state: int) -> None: ...
-    def listen(self, recorder: RetirementRecorder) -> None:
-        """Tell it of every branch, from now on. No count or cycle becomes another by it."""
+    def listen(self, listener: RetirementListener) -> None:
+        """Tell it of branches, from now on. No count or cycle becomes another by it."""
     def select(self, recorder: RetirementRecorder, probes: int, period: int) -> None:
         """Tell it of one instruction each time that events of `probes` have come to another `period`.
 
         That is the one which made the last of them; of CYCLES it is any. ValueError for no period, no probes, or CYCLES
         among others.
         """
-    def stop_listening(self, recorder: RetirementRecorder) -> None: ...
+    def stop_listening(self, listener: RetirementListener) -> None: ...
     def follow_branches(self) -> None:
         """Count where conditional branches go, from now on. Connecting a counter to such a probe does it, too."""
     def fire(self, probe: int, amount: int = 1) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from emulator._native import Core
 from emulator.cpu import Cpu
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE, PerfType
 from perfcore.events.drivers.sources import source_types
@@ -14,9 +15,64 @@ from perfemu.errors import UsageError
 from pmu.model import PmuModel
 
 if TYPE_CHECKING:
+    from perfcore.events.drivers.branch_stacks import BranchStacks
     from perfcore.events.drivers.hardware import HardwareDriver
+    from pmu.branch_records import BranchUnit
+    from pmu.device import Pmu
     from pmu.intel.cpuid import Leaf
     from pmu.register_view import RegisterFile
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchUnit:
+    """How a core comes to record branches."""
+
+    make: Callable[[Core], BranchUnit]  # its unit, whose registers are the PMU's
+    drive: Callable[[Sequence[Cpu], Sequence[Pmu]], BranchStacks]
+
+
+def _lbr() -> _BranchUnit:
+    from perfcore.events.drivers.lbr import LastBranchRecords
+    from pmu.intel.last_branches import LastBranches
+
+    return _BranchUnit(LastBranches, LastBranchRecords)
+
+
+def _arch_lbr() -> _BranchUnit:
+    from perfcore.events.drivers.arch_lbr import ArchitecturalLbr
+    from pmu.intel.architectural_branches import ArchitecturalBranches
+
+    return _BranchUnit(ArchitecturalBranches, ArchitecturalLbr)
+
+
+def _amd_lbr() -> _BranchUnit:
+    from perfcore.events.drivers.amd_lbr import LastBranchStacks
+    from pmu.amd.last_branch_stack import LastBranchStack
+
+    return _BranchUnit(LastBranchStack, LastBranchStacks)
+
+
+_BRANCH_UNITS = {  # unit -> the driver of the PMUs that it goes with, and how it comes to life
+    "lbr": ("intel_core", _lbr),
+    "arch_lbr": ("intel_core", _arch_lbr),
+    "amd_lbr": ("amd_core", _amd_lbr),
+}
+
+
+def _branch_unit(model: PmuModel) -> _BranchUnit | None:
+    """Of a core with such a PMU. Raises UsageError if the unit goes with another, or there are several."""
+    units = [unit for unit in _BRANCH_UNITS if unit in model.units]
+    if not units:
+        return None
+    if len(units) > 1:
+        raise UsageError(f"--unit {units[1]}: the core records branches by {units[0]}")
+    driver, make = _BRANCH_UNITS[units[0]]
+    if driver != model.driver:
+        fitting = ", ".join(unit for unit, (other, _) in _BRANCH_UNITS.items() if other == model.driver)
+        raise UsageError(
+            f"--unit {units[0]}: goes with other PMUs than {model.name}; with that goes {fitting or 'none'}"
+        )
+    return make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +95,32 @@ def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     from perfcore.events.drivers.intel_core import IntelCore
     from pmu.intel.perfmon import Perfmon
 
-    pmus = [Perfmon(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
-    return Attached(IntelCore(cpus, pmus), pmus)
+    unit = _branch_unit(model)
+    pmus = [
+        Perfmon(
+            cpu.core.add_bank(model.bank_size(counters)), model, counters, None if unit is None else unit.make(cpu.core)
+        )
+        for cpu in cpus
+    ]
+    driver = IntelCore(cpus, pmus)
+    driver.branches = None if unit is None else unit.drive(cpus, pmus)
+    return Attached(driver, pmus)
 
 
 def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     from perfcore.events.drivers.amd_core import AmdCore
     from pmu.amd.core_counters import CoreCounters
 
-    pmus = [CoreCounters(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
-    return Attached(AmdCore(cpus, pmus), pmus)
+    unit = _branch_unit(model)
+    pmus = [
+        CoreCounters(
+            cpu.core.add_bank(model.bank_size(counters)), model, counters, None if unit is None else unit.make(cpu.core)
+        )
+        for cpu in cpus
+    ]
+    driver = AmdCore(cpus, pmus)
+    driver.branches = None if unit is None else unit.drive(cpus, pmus)
+    return Attached(driver, pmus)
 
 
 def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
@@ -79,12 +151,28 @@ def _shared(model: PmuModel, leaf: int, said: Leaf) -> Leaf:
     return (eax, ebx, ecx | _PERF_CTR_EXT_LLC, edx) if leaf == _FEATURES and has_l3 else said
 
 
+def _branches_in_cpuid(model: PmuModel) -> Callable[[int, int, Leaf], Leaf]:
+    """What CPUID says besides if the core records branches."""
+    if "arch_lbr" in model.units:
+        from pmu.intel import architectural_branches
+
+        return architectural_branches.cpuid_of_branches
+    if "amd_lbr" in model.units:
+        from pmu.amd import last_branch_stack
+
+        return last_branch_stack.cpuid_of_branches
+    return lambda leaf, subleaf, plain: plain
+
+
 def _announce_core_counters(cpu: Cpu, model: PmuModel) -> None:
     from pmu.amd import core_counters
 
     answer = partial(core_counters.answer, model, model.counters)
+    branches = _branches_in_cpuid(model)
     cpu.system_registers.amend_cpuid(
-        lambda leaf, subleaf, plain: _shared(model, leaf, _always_running(leaf, answer(leaf, plain)))
+        lambda leaf, subleaf, plain: branches(
+            leaf, subleaf, _shared(model, leaf, _always_running(leaf, answer(leaf, plain)))
+        )
     )
     if "ibs" in model.units:
         from pmu.amd import ibs
@@ -96,7 +184,10 @@ def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
     from pmu.intel import cpuid
 
     answer = partial(cpuid.answer, model)
-    cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: _always_running(leaf, answer(leaf, subleaf, plain)))
+    branches = _branches_in_cpuid(model)
+    cpu.system_registers.amend_cpuid(
+        lambda leaf, subleaf, plain: branches(leaf, subleaf, _always_running(leaf, answer(leaf, subleaf, plain)))
+    )
 
 
 @dataclass(frozen=True, slots=True)

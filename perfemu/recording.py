@@ -15,7 +15,7 @@ from emulator.core_file.core_file import CoreFile
 from emulator.linux.cgroup.cgroups import ROOT_ID
 from emulator.linux.errors import LinuxError
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import PerfType, SampleType
+from perfcore.abi.constants import BranchSampleType, PerfType, SampleType
 from perfcore.abi.records import Cgroup
 from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
@@ -254,6 +254,8 @@ class Recorder:
         if tracing:
             hz = session.core.frequency_hz
             self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread, hz=hz)
+        if sampling.branches and not sampling.branches & BranchSampleType.CALL_STACK:  # that is a callchain to readers
+            self.features.other[Feature.BRANCH_STACK] = b""
         if sampling.clock is not None:
             self.features.other |= _clock_features(sampling.clock, session)
         self.described = [

@@ -112,6 +112,51 @@ class BranchSampleType(IntFlag):
 PERF_SAMPLE_BRANCH_MAX = 1 << 20
 
 
+class BranchType(IntEnum):
+    """enum perf_branch_entry's type: what `BranchSampleType.TYPE_SAVE` asks for."""
+
+    UNKNOWN = 0
+    COND = 1
+    UNCOND = 2
+    IND = 3
+    CALL = 4
+    IND_CALL = 5
+    RET = 6
+    SYSCALL = 7
+    SYSRET = 8
+    COND_CALL = 9
+    COND_RET = 10
+    ERET = 11
+    IRQ = 12
+    SERROR = 13
+    NO_TX = 14
+    EXTEND_ABI = 15
+
+
+class BranchFlag(IntFlag):
+    """struct perf_branch_entry, behind its addresses."""
+
+    MISPRED = 1 << 0
+    PREDICTED = 1 << 1
+    IN_TX = 1 << 2
+    ABORT = 1 << 3
+
+
+class BranchSpeculation(IntEnum):
+    """enum perf_branch_entry's spec."""
+
+    NOT_AVAILABLE = 0
+    WRONG_PATH = 1
+    NON_SPECULATIVE = 2
+    CORRECT_PATH = 3
+
+
+BRANCH_CYCLES_SHIFT = 4  # 16 bits
+BRANCH_TYPE_SHIFT = 20  # 4 bits
+BRANCH_SPEC_SHIFT = 24  # 2 bits
+BRANCH_PRIV_SHIFT = 30  # 3 bits
+
+
 class ReadFormat(IntFlag):
     """enum perf_event_read_format (attr.read_format)."""
 

@@ -40,6 +40,13 @@ class BranchEntry(NamedTuple):
     flags: int
 
 
+class BranchStack(NamedTuple):
+    """struct perf_branch_stack: the newest entry first."""
+
+    hw_index: int
+    entries: list[BranchEntry]
+
+
 @dataclass(slots=True)
 class Sample:
     """One sample, under the kernel's names. Fields that the event did not ask for stay as they are here."""

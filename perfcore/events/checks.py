@@ -58,7 +58,8 @@ RULES = (  # kernel/events/core.c, perf_copy_attr
 
 
 def check_attr(attr: PerfEventAttr, settings: Settings, registers: int) -> None:
-    """Raise EINVAL for what no event can have; fill in sample_max_stack as Linux does.
+    """Raise EINVAL for what no event can have; fill in sample_max_stack, and the levels of
+    sampled branches, as Linux does.
 
     `registers` are the bits of sample_regs_user that mean something.
     """
@@ -69,6 +70,13 @@ def check_attr(attr: PerfEventAttr, settings: Settings, registers: int) -> None:
         if not mask or mask & ~registers:
             raise LinuxError(EINVAL, f"perf_event_attr: sampled registers {mask:#x} must be some of {registers:#x}")
     attr.sample_max_stack = attr.sample_max_stack or settings.max_stack
+    if _samples(attr, SampleType.BRANCH_STACK) and not attr.branch_sample_type & BranchSampleType.PLM_ALL:
+        for level, excluded in (
+            (BranchSampleType.USER, attr.exclude_user),
+            (BranchSampleType.KERNEL, attr.exclude_kernel),
+            (BranchSampleType.HV, attr.exclude_hv),
+        ):
+            attr.branch_sample_type |= 0 if excluded else level
 
 
 def _register_masks(attr: PerfEventAttr) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perfcore.events.recorded_branches import RecordedBranches
 from pmu.device import Pmu
 
 
@@ -12,6 +13,7 @@ class HardwareState:
 
     __slots__ = (
         "accessed",
+        "branches",
         "code",
         "config",
         "counter_mask",
@@ -51,6 +53,7 @@ class HardwareState:
         self.longest_period = 0  # that can be programmed at once
         self.expiry = 0  # ns: when a clock event's timer fires
         self.stopped = True
+        self.branches: RecordedBranches | None = None  # if it samples them
         self.user_index = 0  # what user space reads the counter by, plus one; 0: it may not
 
     def signed_prev_count(self) -> int:

@@ -15,6 +15,7 @@ from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Lost, LostSamples, Read, Record, Throttle, Unthrottle
 from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
 from perfcore.events.aux_use import AuxUse
+from perfcore.events.hardware_state import HardwareState
 from perfcore.events.kernel import Linux
 from perfcore.events.settings import Settings
 
@@ -46,6 +47,8 @@ class SampledEvent(Protocol):
     def on_cpu(self) -> Cpu | None: ...
     @property
     def aux(self) -> AuxUse[Any]: ...
+    @property
+    def hw(self) -> HardwareState: ...
 
     def read_group(self) -> list[ReadValues]: ...
     def read_own_group(self) -> list[ReadValues]: ...
@@ -215,6 +218,17 @@ def _prepare_intr_regs(event: SampledEvent, kernel: Linux) -> Prepare:
     return prepare
 
 
+def _prepare_branches(event: SampledEvent, kernel: Linux) -> Prepare:
+    branches = event.hw.branches
+    assert branches is not None, "its driver refuses who samples branches without such records"
+    read = branches.read
+
+    def prepare(sample: Sample, cpu: Cpu) -> None:
+        sample.branch_hw_index, sample.branches = read(cpu)
+
+    return prepare
+
+
 def _prepare_cgroup(event: SampledEvent, kernel: Linux) -> Prepare:
     cgroup = kernel.cgroup
 
@@ -305,6 +319,7 @@ PREPARATIONS = (
     Preparation(SampleType.CPU, _prepare_cpu),
     Preparation(SampleType.READ, _prepare_read),
     Preparation(SampleType.CALLCHAIN, _prepare_callchain),
+    Preparation(SampleType.BRANCH_STACK, _prepare_branches),
     Preparation(SampleType.REGS_USER, _prepare_user_regs),
     Preparation(SampleType.REGS_INTR, _prepare_intr_regs),
     Preparation(SampleType.STACK_USER, _prepare_user_stack),

@@ -10,7 +10,7 @@ from emulator.linux.process.credentials import CAP_KILL, CAP_PERFMON, CAP_SYS_AD
 from emulator.linux.process.task import Task
 from emulator.linux.ptrace.permission import may_access
 from perfcore.abi.attr import PerfEventAttr
-from perfcore.abi.constants import SampleType
+from perfcore.abi.constants import BranchSampleType, SampleType
 from perfcore.events.settings import Settings
 
 
@@ -30,6 +30,9 @@ def check_opening(attr: PerfEventAttr, owner: Task | None, settings: Settings) -
     paranoid = settings.paranoid
     if paranoid > 2:
         raise LinuxError(EACCES, f"perf_event_paranoid is {paranoid}: only with CAP_PERFMON")
+    samples_branches = attr.sample_type & SampleType.BRANCH_STACK
+    if paranoid > 1 and samples_branches and attr.branch_sample_type & (BranchSampleType.KERNEL | BranchSampleType.HV):
+        raise LinuxError(EACCES, f"perf_event_paranoid is {paranoid}: only branches of user mode")
     if paranoid > 1 and not attr.exclude_kernel:
         raise LinuxError(EACCES, f"perf_event_paranoid is {paranoid}: only with exclude_kernel")
     if attr.namespaces:

@@ -29,6 +29,7 @@ from perfemu.cli.options import (
     add_level_options,
     changes_of,
     check_cgroup_options,
+    checked,
     positive_int,
 )
 from perfemu.cli.record_options import (
@@ -41,6 +42,7 @@ from perfemu.cli.record_options import (
 from perfemu.cli.streams import CLOSED, counting_teller, say_if_elsewhere, tell
 from perfemu.errors import UsageError
 from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
+from perfemu.events.branch_filters import ANY_BRANCH, CALL_STACK, branch_filter
 from perfemu.interruption import die_of
 from perfemu.moments import When
 from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, RecordedRun, record
@@ -87,9 +89,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-g", dest="callchains", action="store_true", help="record callchains: exact ones; of boards by frame pointers"
     )
     parser.add_argument(
-        "--call-graph", metavar="exact | fp | dwarf[,BYTES]", type=_call_graph,
-        help="callchains: of all calls that have not returned; by frame pointers; or registers and so much of the "
-        "stack, by which readers find callers: dwarf [8192]",
+        "--call-graph", metavar="exact | fp | dwarf[,BYTES] | lbr", type=_call_graph,
+        help="callchains: of all calls that have not returned; by frame pointers; registers and so much of the "
+        "stack, by which readers find callers: dwarf [8192]; or of the calls that branch records keep",
+    )  # fmt: skip
+    parser.add_argument(
+        "-b",
+        "--branch-any",
+        action="store_true",
+        help="record the taken branches before each sample: docs/units.md",
+    )
+    parser.add_argument(
+        "-j", "--branch-filter", metavar="FILTER,...", type=checked(branch_filter), action="append",
+        help="... some of them: any, any_call, any_ret, ind_call, ind_jmp, call, cond, stack, u, k; save_type, "
+        "no_flags, no_cycles",
     )  # fmt: skip
     parser.add_argument("-i", "--no-inherit", action="store_true", help="do not sample child tasks")
     parser.add_argument("--per-thread", action="store_true", help="sample the program's first thread alone, on any CPU")
@@ -126,24 +139,35 @@ def _frequency(text: str) -> int:
 class _CallGraph(NamedTuple):
     exact: bool = False
     stack_bytes: int = 0  # of each sample; 0: callers are known, or found by frame pointers
+    by_branches: bool = False  # in the stack of branch records
 
 
-_CALL_GRAPHS = {"exact": _CallGraph(exact=True), "fp": _CallGraph()}
+_CALL_GRAPHS = {"exact": _CallGraph(exact=True), "fp": _CallGraph(), "lbr": _CallGraph(by_branches=True)}
 
 
 def _call_graph(text: str) -> _CallGraph:
     method, _, size = text.partition(",")
     if text in _CALL_GRAPHS:
         return _CALL_GRAPHS[text]
-    there_is = "there is exact, fp (frame pointers), dwarf[,BYTES]"
-    if method == "lbr":
-        raise argparse.ArgumentTypeError(f"lbr is not modelled yet; {there_is}")
+    there_is = "there is exact, fp (frame pointers), dwarf[,BYTES], lbr (branch records)"
     if method != "dwarf":
         raise argparse.ArgumentTypeError(f"'{text}': {there_is}")
     bytes_ = positive_int(size) if size else _STACK_BYTES
     if bytes_ > _MOST_STACK_BYTES:
         raise argparse.ArgumentTypeError(f"'{text}': a sample has at most {_MOST_STACK_BYTES} bytes of stack")
     return _CallGraph(stack_bytes=-(-bytes_ // 8) * 8)  # whole words
+
+
+def _branches(options: argparse.Namespace, graph: _CallGraph) -> int:
+    """attr.branch_sample_type; 0: no branches."""
+    wanted = ANY_BRANCH if options.branch_any else 0
+    for chosen in options.branch_filter or ():
+        wanted |= chosen
+    if graph.by_branches and wanted:
+        raise UsageError("record: --call-graph lbr keeps calls where -b and -j keep other branches: one of them")
+    if wanted and options.exact:
+        raise UsageError("record --exact: has no samples, before which there could be branches (-b, -j)")
+    return CALL_STACK if graph.by_branches else wanted
 
 
 def run(options: argparse.Namespace) -> int:
@@ -168,6 +192,7 @@ def run(options: argparse.Namespace) -> int:
         interrupt_registers=options.intr_regs,
         stack_bytes=graph.stack_bytes,
         backward=options.overwrite,
+        branches=_branches(options, graph),
         per_thread=options.per_thread,
     )
     output: str | BinaryIO = options.output

@@ -30,8 +30,6 @@ _CLOCKS = {  # by perf's names
 _MOST_PAGES = 1 << 18  # of 4 KiB, for each CPU
 _NOT_YET = {
     "-u, --uid": "a user's processes",
-    "-b, --branch-any": "branch stacks",
-    "-j, --branch-filter": "branch filters",
     "-v, --verbose": "more words",
     "-S, --snapshot": "snapshots",
     "-z, --compression-level": "compression",

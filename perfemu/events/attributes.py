@@ -40,6 +40,7 @@ class Sampling:
     begins_later: bool = False  # some time after the program
     is_switched: bool = False  # ... or ends before it, as the guest says
     backward: bool = False  # only the last samples are kept
+    branches: int = 0  # attr.branch_sample_type of those before each sample; 0: none
     per_thread: bool = False  # one buffer for all CPUs, and the first task alone
     of_cgroups: bool = False  # some events are of control groups alone
     traces: bool = False  # one event writes into an AUX area
@@ -158,6 +159,8 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         period, frequency = 1, None
     if sampling.callchains and spec is not TRACKING:
         sample_type |= SampleType.CALLCHAIN
+    if sampling.branches and spec is not TRACKING:
+        sample_type |= SampleType.BRANCH_STACK
     if sampling.cpu:
         sample_type |= SampleType.CPU
     if frequency is not None:
@@ -172,6 +175,7 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         freq=int(frequency is not None),
         sample_type=sample_type,
         read_format=read_format,
+        branch_sample_type=sampling.branches if sample_type & SampleType.BRANCH_STACK else 0,
         precise_ip=3 if sampling.exact else spec.modifiers.precise,
     )
 

@@ -29,6 +29,7 @@ from pmu.amd.registers import (
     PerfCtrx,
     PerfEvtSelx,
 )
+from pmu.branch_records import BranchUnit
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.model import PmuModel
@@ -41,7 +42,7 @@ _CODE = _EVENT | PERF_CTLx.UnitMask.mask | _PER_CYCLE
 _USER, _OS = PERF_CTLx.User.mask, PERF_CTLx.Os.mask
 _INT, _EN = PERF_CTLx.Int.mask, PERF_CTLx.En.mask
 _WHERE = PERF_CTLx.GuestOnly.mask | PERF_CTLx.HostOnly.mask
-_FROZEN = PerfCntrGlobalStatus.PMCF.mask
+_FROZEN, _BRANCHES_FROZEN = PerfCntrGlobalStatus.PMCF.mask, PerfCntrGlobalStatus.LBRSF.mask
 
 Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 _LARGEST_EXTENDED, _FEATURES, _PERFMON = 0x8000_0000, 0x8000_0001, 0x8000_0022
@@ -69,7 +70,11 @@ class CoreCounters(X86Counters):
     local_vector = LVT_PMC
     masks_its_vector = False
 
-    def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
+    def __init__(
+        self, bank: CounterBank, model: PmuModel, counters: int | None = None, branches: BranchUnit | None = None
+    ) -> None:
+        """`branches`: the core's last branch stack, if it has one."""
+        self.branches = branches
         n = model.counters if counters is None else counters
         if not 0 <= n <= MOST_COUNTERS:
             raise ValueError(f"{model.name}: {n} core counters; there can be 0 to {MOST_COUNTERS}")
@@ -102,6 +107,9 @@ class CoreCounters(X86Counters):
         for register in (PerfCntrGlobalStatusClr, PerfCntrGlobalStatusSet):
             self._compute_status(register)
         self._store(DebugCtl)
+        if self.branches is not None:
+            for of_branches, access in self.branches.accesses().items():
+                self._compute(of_branches, access.read, access.write)
         self._store(LVT_PMC)
 
     # the interrupt
@@ -145,6 +153,9 @@ class CoreCounters(X86Counters):
         self._pending |= interrupting
         if interrupting & self.local and self.storage["DebugCtl"] & DebugCtl.FPCI.mask:
             self._set_frozen(True)
+        freezes_branches = self.branches is not None and self.storage["DebugCtl"] & DebugCtl.FLBRI.mask
+        if interrupting & self.local and freezes_branches and self.branches is not None:
+            self.branches.freeze(True)
         if interrupting & ~self.local:
             self.when_guests_overflow()
 
@@ -224,18 +235,21 @@ class CoreCounters(X86Counters):
 
     def _status(self) -> int:
         self._note_overflows()
-        return self._overflowed | (_FROZEN if self._frozen else 0)
+        branches = _BRANCHES_FROZEN if self.branches is not None and self.branches.frozen else 0
+        return self._overflowed | branches | (_FROZEN if self._frozen else 0)
 
     def _compute_status(self, register: type[Register]) -> None:
         """A register that sets or clears status bits, and reads as zero."""
 
         def write(value: int, index: int) -> None:
             old = self._status()
-            new = register.write(old, value & (self._every | _FROZEN))
+            new = register.write(old, value & (self._every | _FROZEN | _BRANCHES_FROZEN))
             self._overflowed = new & self._every
             self._pending &= self._overflowed
             if (old ^ new) & _FROZEN:
                 self._set_frozen(bool(new & _FROZEN))
+            if self.branches is not None and (old ^ new) & _BRANCHES_FROZEN:
+                self.branches.freeze(bool(new & _BRANCHES_FROZEN))
 
         self._compute(register, lambda index: 0, write)
 
@@ -250,7 +264,18 @@ class CoreCounters(X86Counters):
         """What CPUID says with this PMU where without it would be `plain`."""
         return answer(self.model, self.counters, leaf, plain)
 
+    def check(self, register: type[Register], value: int, index: int = 0) -> None:
+        if register is DebugCtl and value & DebugCtl.FLBRI.mask and self.branches is None:
+            raise ValueError(f"DebugCtl: FLBRI of {value:#x} is reserved: there is no last branch stack")
+
+    def write(self, register: type[Register], value: int, index: int = 0) -> None:
+        if register is DebugCtl:
+            self.check(register, value, index)
+        super().write(register, value, index)
+
     def registers_of(self, register: type[Register]) -> int:
+        if self.branches is not None and register in self.branches.accesses():
+            return 1 if register.bank is None else self.branches.entries
         return 1 if register.bank is None else min(self._count_of(register), register.bank.count)
 
     def set_local_vector(self, entry: int) -> None:

@@ -62,6 +62,7 @@ class PerfCntrGlobalStatus(Register):
     encoding = Msr(0xC000_0300)
 
     PerfCntrOvfl = RO(57, 0)
+    LBRSF = RO(58)  # the last branch stack stands still since an overflow, by DebugCtl.FLBRI
     PMCF = RO(59)  # counters stand still since an overflow, by DebugCtl.FPCI
 
 
@@ -79,6 +80,7 @@ class PerfCntrGlobalStatusClr(Register):
     encoding = Msr(0xC000_0302)
 
     PerfCntrOvfl = W1C(57, 0, readable=False)
+    LBRSF = W1C(58, readable=False)
     PMCF = W1C(59, readable=False)
 
 
@@ -88,15 +90,17 @@ class PerfCntrGlobalStatusSet(Register):
     encoding = Msr(0xC000_0303)
 
     PerfCntrOvfl = W1S(57, 0, readable=False)
+    LBRSF = W1S(58, readable=False)
     PMCF = W1S(59, readable=False)
 
 
 class DebugCtl(Register):
-    """Debug control: what of it concerns the counters."""
+    """Debug control: what of it concerns the counters and the last branch stack."""
 
     encoding = Msr(0x1D9)
     reserved_bits_fault = True
 
+    FLBRI = RW(11)  # freeze the last branch stack on an overflow that interrupts
     FPCI = RW(12)  # freeze the counters on an overflow that interrupts
 
 

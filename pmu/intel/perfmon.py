@@ -15,11 +15,13 @@ from collections.abc import Callable
 from functools import partial
 
 from emulator.sysregs import UndefinedRegister
+from pmu.branch_records import BranchUnit
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, answer
 from pmu.intel.perf_metrics import PerfMetrics
 from pmu.intel.registers import (
+    ARCHITECTURAL_LBRS,
     FIXED_COUNTERS,
     FIXED_SHIFT,
     IA32_DEBUGCTL,
@@ -62,6 +64,9 @@ _FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
 _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _MASKED = IA32_X2APIC_LVT_PMI.MASK.mask
 _FREEZES = IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask
+_LBR_FORMAT = IA32_PERF_CAPABILITIES.LBR_FMT.mask
+_LBR, _FREEZES_BRANCHES = IA32_DEBUGCTL.LBR.mask, IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI.mask
+_BRANCHES_FROZEN = IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
 _PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
@@ -84,7 +89,14 @@ class Perfmon(X86Counters):
     local_vector = IA32_X2APIC_LVT_PMI
     masks_its_vector = True
 
-    def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
+    def __init__(
+        self,
+        bank: CounterBank,
+        model: PmuModel,
+        counters: int | None = None,
+        branches: BranchUnit | None = None,
+    ) -> None:
+        """`branches`: the core's branch records, if it has any."""
         n = model.counters if counters is None else counters
         if not 0 <= n <= MOST_COUNTERS:
             raise ValueError(f"{model.name}: {n} general-purpose counters; there can be 0 to {MOST_COUNTERS}")
@@ -101,6 +113,9 @@ class Perfmon(X86Counters):
         self._implemented = self._general | self._fixed_mask << FIXED_SHIFT
         metrics = IA32_PERF_CAPABILITIES.PERF_METRICS_AVAILABLE.mask
         self._capabilities = model.identification | (metrics if model.metrics else 0)
+        self.branches = branches
+        if branches is not None:
+            self._capabilities |= IA32_PERF_CAPABILITIES.make(LBR_FMT=branches.format)
         self._reserved = reserved_in(model.version, self._general, self._fixed_mask, self._capabilities)
         self._widths = [model.counter_width_bits] * n + [fixed.width_bits for fixed in model.fixed_counters]
         for counter, width in enumerate(self._widths):
@@ -142,12 +157,19 @@ class Perfmon(X86Counters):
             metrics = self._metrics
             self._compute(MSR_PERF_METRICS, lambda index: metrics.read(), lambda value, index: metrics.write(value))
         self._store(IA32_DEBUGCTL)
+        if (branches := self.branches) is not None:
+            if self._capabilities & _LBR_FORMAT != ARCHITECTURAL_LBRS:  # those have an enable of their own
+                self._store(IA32_DEBUGCTL, lambda: branches.enable(bool(self.storage["IA32_DEBUGCTL"] & _LBR)))
+            for register, access in branches.accesses().items():
+                self._compute(register, access.read, access.write)
         self._store(IA32_X2APIC_LVT_PMI)
 
     def check(self, register: type[Register], value: int, index: int = 0) -> None:
         """ValueError if writing that value faults."""
         if reserved := value & self._reserved.get(register, 0):
             raise ValueError(f"{register.name_of(index)}: bits {reserved:#x} of {value:#x} are reserved")
+        if self.branches is not None and register in self.branches.accesses():
+            self.branches.check(register, value)
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         if value & self._reserved.get(register, 0):
@@ -173,6 +195,11 @@ class Perfmon(X86Counters):
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
+        if self.branches is not None and self.storage["IA32_DEBUGCTL"] & _FREEZES_BRANCHES:
+            if self.model.version >= _STATUS_SET_VERSION:
+                self.branches.freeze(True)
+            else:  # until software enables them anew
+                self.write(IA32_DEBUGCTL, self.storage["IA32_DEBUGCTL"] & ~_LBR)
         if not self.storage["IA32_DEBUGCTL"] & _FREEZES:
             return
         if self.model.version >= _STATUS_SET_VERSION:
@@ -327,6 +354,8 @@ class Perfmon(X86Counters):
 
     def _status(self) -> int:
         kept = self._metrics_overflowed | (_FROZEN if self._frozen else 0)
+        if self.branches is not None and self.branches.frozen:
+            kept |= _BRANCHES_FROZEN
         return self._from_bank(self._bank.overflowed()) | kept
 
     def _clear_status(self, value: int, index: int) -> None:
@@ -337,6 +366,8 @@ class Perfmon(X86Counters):
         self._metrics_overflowed &= ~cleared
         if cleared & _FROZEN and self._frozen:
             self._set_frozen(False)
+        if cleared & _BRANCHES_FROZEN and self.branches is not None:
+            self.branches.freeze(False)
 
     def _set_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_SET."""
@@ -347,6 +378,8 @@ class Perfmon(X86Counters):
         self._metrics_overflowed |= raised & _METRICS_OVERFLOWED
         if raised & _FROZEN:
             self._set_frozen(True)
+        if raised & _BRANCHES_FROZEN and self.branches is not None:
+            self.branches.freeze(True)
 
     def _in_use(self) -> int:
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)
@@ -375,6 +408,8 @@ class Perfmon(X86Counters):
     def registers_of(self, register: type[Register]) -> int:
         if register.bank is None:
             return 1
+        if self.branches is not None and register in self.branches.accesses():
+            return 1 if register.bank is None else self.branches.entries
         is_fixed = register in (IA32_FIXED_CTRx, IA32_PMC_FXx_CTR)
         return self._fixed if is_fixed else min(self.counters, register.bank.count)
 

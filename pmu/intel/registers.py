@@ -116,6 +116,7 @@ class IA32_PERF_GLOBAL_STATUS(Ia32Register):
     OVF_PMC = RO(31, 0)
     OVF_FIXED = RO(35, 32)
     OVF_PERF_METRICS = RO(48)
+    LBR_FRZ = RO(58)  # branch records stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI
     CTR_FRZ = RO(59)  # counters stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI
 
 
@@ -138,6 +139,7 @@ class IA32_PERF_GLOBAL_STATUS_RESET(Ia32Register):
     OVF_PMC = W1C(31, 0, readable=False)
     OVF_FIXED = W1C(35, 32, readable=False)
     OVF_PERF_METRICS = W1C(48, readable=False)
+    LBR_FRZ = W1C(58, readable=False)
     CTR_FRZ = W1C(59, readable=False)
     OVF_UNCORE = W1C(61, readable=False)  # never set
     OVF_BUFFER = W1C(62, readable=False)  # never set
@@ -153,6 +155,7 @@ class IA32_PERF_GLOBAL_STATUS_SET(Ia32Register):
     OVF_PMC = W1S(31, 0, readable=False)
     OVF_FIXED = W1S(35, 32, readable=False)
     OVF_PERF_METRICS = W1S(48, readable=False)
+    LBR_FRZ = W1S(58, readable=False)
     CTR_FRZ = W1S(59, readable=False)
 
 
@@ -207,10 +210,12 @@ class MSR_PERF_METRICS(Ia32Register):
 
 
 class IA32_DEBUGCTL(Ia32Register):
-    """Debug control: what of it concerns the counters."""
+    """Debug control: what of it concerns the counters and branch records."""
 
     encoding = Msr(0x1D9)
 
+    LBR = RW(0)  # branches are recorded
+    FREEZE_LBRS_ON_PMI = RW(11)
     FREEZE_PERFMON_ON_PMI = RW(12)
     FREEZE_WHILE_SMM = RW(14)  # a mode that there is not
 
@@ -229,6 +234,7 @@ class IA32_X2APIC_LVT_PMI(Ia32Register):
 _ANY = (IA32_PERFEVTSELx.ANY.mask, sum(IA32_FIXED_CTR_CTRL.fields[f"ANY{n}"].mask for n in range(FIXED_COUNTERS)))
 _ANY_VERSIONS = (3, 4)
 _STREAMLINED = 4  # the version that freezes by a status bit
+ARCHITECTURAL_LBRS = 0x3F  # IA32_PERF_CAPABILITIES.LBR_FMT: their registers are IA32_LBR_*, with an enable of their own
 
 
 def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> dict[type[Register], int]:
@@ -241,6 +247,13 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
     metrics = 0 if has.PERF_METRICS_AVAILABLE else IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask
     absent = ~counters & 0xFFFF_FFFF | (~fixed & (1 << FIXED_COUNTERS) - 1) << FIXED_SHIFT | metrics
     frozen = 0 if version >= _STREAMLINED else IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
+    debug = 0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask
+    if not has.LBR_FMT or version < _STREAMLINED:
+        frozen |= IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
+    if not has.LBR_FMT:
+        debug |= IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI.mask
+    if has.LBR_FMT in (0, ARCHITECTURAL_LBRS):
+        debug |= IA32_DEBUGCTL.LBR.mask
     any_select, any_fixed = (0, 0) if version in _ANY_VERSIONS else _ANY
     absent_control = sum(0b1111 << 4 * n for n in range(FIXED_COUNTERS) if not fixed >> n & 1)
     return {
@@ -250,5 +263,5 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
         IA32_PERF_GLOBAL_CTRL: absent,
         IA32_PERF_GLOBAL_STATUS_RESET: absent | frozen,
         IA32_PERF_GLOBAL_STATUS_SET: absent | frozen,
-        IA32_DEBUGCTL: 0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask,
+        IA32_DEBUGCTL: debug,
     }

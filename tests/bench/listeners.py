@@ -3,6 +3,7 @@
 For a program on each ISA and gear:
   nobody    the run that all others are held against
   path      a listener that counts branches
+  records   branch records of 32 entries (LBR), which need the last ones alone
   1/10k     one that counts selections, an instruction of ten thousand
 And perfemu record of units that sample, one instruction of 4096, against perfemu stat -e instructions: on zen5
 ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets. Likewise of Intel PT, which traces all,
@@ -20,7 +21,7 @@ from statistics import median
 
 from workloads import ISAS, Workload, cpu_seconds, guest_program
 
-from emulator._native import Core, RetirementRecorder
+from emulator._native import BranchRecords, Core, RetirementRecorder
 from emulator.core_file.core_file import load_core
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program
@@ -46,6 +47,7 @@ UNITS = {  # core -> ISA, event, and what it may cost
 MODES: dict[str, Listen] = {
     "nobody": lambda core, recorder: None,
     "path": lambda core, recorder: core.listen(recorder),
+    "records": lambda core, recorder: core.listen(BranchRecords(32)),
     "1/10k": lambda core, recorder: core.select(recorder, 1 << Probe.INST_RETIRED, PERIOD),
 }
 
@@ -86,7 +88,7 @@ def run_units(repeats: int) -> None:
 
 
 def run(repeats: int, only: set[str]) -> None:
-    print(f"{'':36}{'nobody':>9}{'path':>9}{'1/10k':>9}   CPU seconds; ratios of nobody")
+    print(f"{'':36}{'nobody':>9}{'path':>9}{'records':>9}{'1/10k':>9}   CPU seconds; ratios of nobody")
     for isa in ISAS:
         workload = guest_program("sort", isa, "600000")
         if only and workload.name not in only:

@@ -60,7 +60,8 @@ class RetirementRecorder final : public RetirementListener {
 }  // namespace
 
 void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
-    nb::class_<RetirementRecorder>(module, "RetirementRecorder")
+    nb::class_<RetirementListener>(module, "RetirementListener");
+    nb::class_<RetirementRecorder, RetirementListener>(module, "RetirementRecorder")
         .def(nb::init<bool>(), nb::arg("keep") = false)
         .def_ro("branches", &RetirementRecorder::branches)
         .def_ro("taken", &RetirementRecorder::taken)
@@ -68,7 +69,7 @@ void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
         .def("take_branches", &RetirementRecorder::take_branches)
         .def("take_selected", &RetirementRecorder::take_selected);
     core.def(
-            "listen", [](Core& self, RetirementRecorder& recorder) { self.listen(recorder); }, nb::arg("recorder"),
+            "listen", [](Core& self, RetirementListener& listener) { self.listen(listener); }, nb::arg("listener"),
             nb::keep_alive<1, 2>())
         .def(
             "select",
@@ -78,8 +79,8 @@ void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
             },
             nb::arg("recorder"), nb::arg("probes"), nb::arg("period"), nb::keep_alive<1, 2>())
         .def(
-            "stop_listening", [](Core& self, RetirementRecorder& recorder) { self.stop_listening(recorder); },
-            nb::arg("recorder"));
+            "stop_listening", [](Core& self, RetirementListener& listener) { self.stop_listening(listener); },
+            nb::arg("listener"));
 }
 
 }  // namespace perfemu

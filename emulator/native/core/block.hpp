@@ -11,6 +11,7 @@
 #include "level.hpp"
 #include "memory/memory.hpp"
 #include "ops/op.hpp"
+#include "ops/timed_op.hpp"
 
 namespace perfemu {
 
@@ -41,6 +42,8 @@ struct alignas(64) Block {
     std::array<Block*, 2> successors{};
     const PreparedBlock* prepared = nullptr;  // what `modelled` has ...
     SliceCode enter = nullptr;                // ... and if its addresses can be found so
+    BranchKind ending = BranchKind::NONE;     // the kind of branch that is its last instruction
+    uint8_t ending_length = 0;                // bytes of that
 
     // Null where the core models nothing, or it never runs as a whole.
     std::unique_ptr<ModelledBlock, DropModelledBlock> modelled;

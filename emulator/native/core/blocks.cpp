@@ -20,7 +20,7 @@ void Core::on_block(uc_engine*, uint64_t address, uint32_t size, void* user) {
         // All that needs others is a jump at the end, so that the host has no registers to save.
         if (core.follows_branches_) [[unlikely]] {
             core.previous_->departures += address != core.previous_->end;
-            if (!core.path_listeners_.empty()) return core.consider_departed(address, size);
+            if (!core.path_listeners_.empty()) return core.count_departed(address, size);
         }
     } else if (core.follows_branches_) [[unlikely]] {
         core.depart(address, size);
@@ -66,9 +66,15 @@ bool Core::counts_following(uint64_t address, uint32_t size) {
     return true;
 }
 
-void Core::consider_departed(uint64_t address, uint32_t size) {
+// Calls are kept, and somebody hears of the path.
+void Core::count_departed(uint64_t address, uint32_t size) {
     tell_departure(address, size);
-    consider(address, size);
+    Block* block = blocks_.cached(address);
+    const uint64_t budget = budget_ - block->cost;
+    if (block->tag != BlockTable::tag(address, size) || budget & EXHAUSTED) return consider(address, size);
+    if (previous_->transfer != Transfer::NONE) return count_behind_transfer(address, block, budget);
+    budget_ = budget;
+    begin_run(*block);
 }
 
 // Behind the block that was entered last, in whose place this one may have been entered.
@@ -291,6 +297,8 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     for (const Op& op : block->ops)
         for (unsigned probe = 0; probe < DECODED_PROBES; probe++) block->counts[probe] += op.probes >> probe & 1;
     block->ends_conditional = block->ops.back().conditional;
+    block->ending = branch_kind(block->ops.back().probes);
+    block->ending_length = block->ops.back().length;
     block->acts_for_user = std::ranges::any_of(block->ops, &Op::acts_for_user);
     block->changes = block->ops.back().changes;
     block->changeable = guest_tlb_ != nullptr;  // all of the RAM is

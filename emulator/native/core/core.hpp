@@ -316,7 +316,6 @@ class Core final : public Totals, private TranslationListener {
     // Blocks
     // Out of line, so that the common path of `on_block` saves no registers.
     [[gnu::noinline]] void consider(uint64_t address, uint32_t size);
-    [[gnu::noinline]] void consider_departed(uint64_t address, uint32_t size);
     [[gnu::noinline]] void note_run(Block* block);
     // What it costs has been taken.
     void begin_run(Block& block) {
@@ -375,11 +374,18 @@ class Core final : public Totals, private TranslationListener {
     // The next block is to be looked at, whether or not it fits into the budget.
     static void hold(uint64_t& budget, uint64_t& held) { held = std::exchange(budget, 0); }
     static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
-    void tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle);
+    [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
+    void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted);
+    void tell_branch(const RetiredBranch& branch);
+    RetiredBranch logged_branch(const RunBlock* run) const;
+    size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) const;
     void enter_path();
     void leave_path(Exit found);
     void tell_left(Leaving why);
     void retire_log(size_t blocks);
+    const uint64_t* retire_logged(size_t first, size_t last, const uint64_t* found);
+    // Branches that were predicted wrong, as far as the models have heard of them.
+    uint64_t mispredictions() const { return totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)]; }
     void begin_observation();
     void end_observation(unsigned number, uint64_t next);
     void observe(const Op& op, uint64_t pc, uint64_t next);
@@ -631,9 +637,8 @@ class Core final : public Totals, private TranslationListener {
     } path_;
     bool interrupt_requested_ = false;
     std::vector<Selection> selections_;
-    std::vector<const Block*> logged_;  // the log's, if somebody hears of the path
-    uint64_t mispredicted_ = 0;         // branches, when the last one was told
-    RetiredOp observed_;                // the last instruction that was told or executed for itself
+    std::vector<size_t> told_from_;  // by path listener: the first logged block whose branch it is told of
+    RetiredOp observed_;             // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     uint64_t observed_cycle_ = 0;
     std::unique_ptr<TimedDecoder> decoder_;  // made when it is wanted

@@ -27,6 +27,7 @@ void Core::set_gear(Gear gear) {
         uc_ctl_flush_tb(engine_);
     }
     if (!model_) {
+        if (!path_listeners_.empty()) follow_branches();
         elapsed_ = now - retired_;
         return;
     }

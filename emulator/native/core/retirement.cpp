@@ -37,8 +37,7 @@ void Core::listen(RetirementListener& listener) {
     if (path_listeners_.empty()) path_ = {};
     path_listeners_.push_back(&listener);
     newcomers_.push_back(&listener);
-    if (model_) mispredicted_ = sum(bit(Probe::BR_MISPREDICTED));
-    follow_branches();
+    if (!model_) follow_branches();
 }
 
 void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t distance) {
@@ -71,38 +70,94 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
     // A store into its own block has ended that before its branch.
     if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size)))
         return;
-    tell_branch(last, pc, next, cycles());
+    tell_branch(last, pc, next, false);
 }
 
-// Every retired branch passes here if somebody listens. Branch records (as Intel's LBR) would be a listener that keeps
-// the last taken ones.
-void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, uint64_t cycle) {
+// A branch that has retired, unless it is none, to all that want it.
+void Core::tell_branch(const RetiredBranch& branch) {
+    for (RetirementListener* listener : path_listeners_)
+        if (listener->wanted.include(branch.kind, branch.taken)) listener->branch(branch);
+}
+
+void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted) {
     const BranchKind kind = branch_kind(op.probes);
     if (kind == BranchKind::NONE) return;
-    RetiredBranch branch{.from = pc, .to = next, .cycle = cycle, .kind = kind, .length = op.length};
-    branch.taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
-    if (model_) {
-        const uint64_t mispredicted = sum(bit(Probe::BR_MISPREDICTED));
-        branch.mispredicted = mispredicted != std::exchange(mispredicted_, mispredicted);
+    const bool taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
+    tell_branch({pc, next, cycles(), kind, taken, mispredicted, op.length});
+}
+
+// The branch at the end of a logged block, as far as it is known before that retires.
+RetiredBranch Core::logged_branch(const RunBlock* run) const {
+    const Block& block = blocks_.of(run[0].address, run[0].block);
+    RetiredBranch branch{.from = block.end - block.ending_length, .to = run[1].address, .kind = block.ending};
+    branch.taken = block.ending != BranchKind::CONDITIONAL || branch.to != block.end;
+    branch.length = block.ending_length;
+    return branch;
+}
+
+// The first of the logged blocks whose branches a listener is told of. It hears how many it is not.
+size_t Core::first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) const {
+    const WantedBranches& wanted = listener.wanted;
+    if (wanted.newest == WantedBranches::ALL) return 0;
+    uint64_t found = 0;
+    size_t first = blocks;
+    for (size_t i = blocks; i-- > 0;) {
+        const Block& block = blocks_.of(run[i].address, run[i].block);
+        if (!wanted.include(block.ending, block.ending != BranchKind::CONDITIONAL || run[i + 1].address != block.end))
+            continue;
+        if (++found <= wanted.newest) first = i;
     }
-    for (RetirementListener* listener : path_listeners_) listener->branch(branch);
+    if (found > wanted.newest) listener.skipped(found - wanted.newest);
+    return first;
 }
 
 // The first so many logged blocks.
 void Core::retire_log(size_t blocks) {
     Model& model = *model_;
     const RunBlock* const run = model.log.blocks.get();
-    const uint64_t* found = model.log.found.get();
     if (path_listeners_.empty()) {
-        model.pipeline->retire_all({run, blocks + 1}, found);
+        model.pipeline->retire_all({run, blocks + 1}, model.log.found.get());
         return;
     }
-    for (size_t i = 0; i < blocks; i++) {
-        model.pipeline->retire_whole(*run[i].block, found, run[i + 1].address);
-        found += run[i].block->sites;
-        const Op& last = logged_[i]->ops.back();
-        tell_branch(last, logged_[i]->address + last.offset, run[i + 1].address, cycles());
+    told_from_.clear();
+    size_t first = blocks;
+    for (RetirementListener* listener : path_listeners_) {
+        told_from_.push_back(first_told(*listener, run, blocks));
+        first = std::min(first, told_from_.back());
     }
+    const uint64_t* found = model.log.found.get();
+    size_t retired = 0;
+    for (size_t i = first; i < blocks; i++) {
+        RetiredBranch branch = logged_branch(run + i);
+        const auto hears = [&](size_t number) {
+            return told_from_[number] <= i && path_listeners_[number]->wanted.include(branch.kind, branch.taken);
+        };
+        bool told = false;
+        for (size_t number = 0; number < path_listeners_.size(); number++) told |= hears(number);
+        if (!told) continue;
+        found = retire_logged(retired, i, found);
+        const uint64_t mispredicted = mispredictions();
+        found = retire_logged(i, i + 1, found);
+        retired = i + 1;
+        branch.mispredicted = mispredictions() != mispredicted;
+        branch.cycle = cycles();
+        for (size_t number = 0; number < path_listeners_.size(); number++)
+            if (hears(number)) path_listeners_[number]->branch(branch);
+    }
+    retire_logged(retired, blocks, found);
+}
+
+// The logged blocks [first, last), whose addresses begin at `found`. Returns where those of the next begin.
+const uint64_t* Core::retire_logged(size_t first, size_t last, const uint64_t* found) {
+    if (first == last) return found;
+    const RunBlock* const run = model_->log.blocks.get();
+    if (last - first == 1) {
+        model_->pipeline->retire_whole(*run[first].block, found, run[last].address);
+    } else {
+        model_->pipeline->retire_all({run + first, last - first + 1}, found);
+    }
+    for (size_t i = first; i < last; i++) found += run[i].block->sites;
+    return found;
 }
 
 // ---- selections

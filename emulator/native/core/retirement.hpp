@@ -1,11 +1,12 @@
 // What is told of instructions as they retire: the way that execution takes, and single instructions that were
 // selected.
 //
-// Two kinds of listeners. A path listener hears of every branch, and of where the path leaves user mode and enters it:
-// branch records and traces are made of that. Blocks are logged and recalled as ever, but one by one. A selection is
-// the instruction that makes the last of so many events: a deadline like a counter's overflow, at which the core
-// arrives step by step, so that all is known of the instruction. Who hears of it says when the next one is due. Where
-// nobody listens nothing is looked at; who listens changes no count and no cycle.
+// Two kinds of listeners. A path listener hears of branches, and of where the path leaves user mode and enters it:
+// branch records and traces are made of that. Blocks are logged as ever; a stretch of them is recalled at once up to a
+// branch that somebody is told of. A selection is the instruction that makes the last of so many events: a deadline
+// like a counter's overflow, at which the core arrives step by step, so that all is known of the instruction. Who hears
+// of it says when the next one is due. Where nobody listens nothing is looked at; who listens changes no count and no
+// cycle.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,20 @@ struct PathEnd {
     Leaving why = Leaving::INTERRUPT;
 };
 
+// Which branches a path listener is told of.
+struct WantedBranches {
+    static constexpr uint8_t EVERY_KIND = 0xff;
+    static constexpr uint64_t ALL = ~uint64_t{0};
+
+    uint8_t kinds = EVERY_KIND;  // mask by BranchKind
+    bool not_taken = true;       // conditional ones, too, that have not been taken
+    uint64_t newest = ALL;       // so many suffice, the last, of those that the core learns of at once
+
+    bool include(BranchKind kind, bool taken) const {
+        return kinds >> static_cast<unsigned>(kind) & 1 && kind != BranchKind::NONE && (taken || not_taken);
+    }
+};
+
 struct RetiredOp {
     uint64_t pc = 0, next = 0;  // addresses; `next` is where execution went on
     uint64_t address = 0;       // of its first data access, if that is known
@@ -65,6 +80,8 @@ struct Reaction {
 class RetirementListener {
   public:
     virtual ~RetirementListener() = default;
+    WantedBranches wanted;
+
     virtual void branch(const RetiredBranch&) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
     virtual uint64_t room() const { return ~uint64_t{0}; }
@@ -75,6 +92,8 @@ class RetirementListener {
     // comes behind it. Who begins to listen is told of the next address as one that is entered.
     virtual void left(const PathEnd&) {}
     virtual void entered(uint64_t /*at*/, uint64_t /*cycle*/) {}
+    // So many others that it wants have been before those that it is told of next: `wanted.newest` of them suffice.
+    virtual void skipped(uint64_t /*branches*/) {}
 };
 
 // Where the data of a load or store came from, at the farthest.

@@ -30,10 +30,8 @@ void Core::on_block_modelled(uc_engine*, uint64_t address, uint32_t size, void* 
     Core& core = *log.core;
     Block* const previous = *log.previous;
     const bool departs = address != previous->end;
-    if (core.follows_branches_) [[unlikely]] {
+    if (core.follows_branches_) [[unlikely]]
         previous->departures += departs;
-        if (!core.path_listeners_.empty()) return core.log_otherwise(address, size, nullptr);
-    }
     const uint64_t tag = BlockTable::tag(address, size);
     Block* block = previous->successors[departs];
     if (block->tag != tag) [[unlikely]]
@@ -97,8 +95,6 @@ void Core::log(Block& block, uint64_t* found_end) {
     *log.end++ = {block.prepared, block.address};
     log.found_end = found_end;
     log.room -= block.cost_behind_look;
-    if (!path_listeners_.empty()) [[unlikely]]
-        logged_.push_back(&block);
     begin_run(block);
     if (calls_ && (block.transfer != Transfer::NONE || calls_->expects_jump())) hold(log.room, log.held);
 }
@@ -112,7 +108,6 @@ void Core::open_log(uint64_t most_instructions) {
 void Core::end_log() {
     budget_ += std::exchange(model_->log.room, 0) + std::exchange(model_->log.held, 0);
     model_->log.clear();
-    logged_.clear();
 }
 
 // A block that cannot be logged as things are.
@@ -322,9 +317,11 @@ void Core::finish_visit(uint64_t next) {
         if (model.uneventful_until) model.uneventful_until--;  // it fires no more than an instruction
         if (model.tracing) trace(0, 1);
     } else {
+        const uint64_t mispredicted = mispredictions();
         consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);
         const Op& op = visit.block->ops.back();
-        if (!path_listeners_.empty()) tell_branch(op, visit.block->address + op.offset, next, cycles());
+        if (!path_listeners_.empty())
+            tell_branch(op, visit.block->address + op.offset, next, mispredictions() != mispredicted);
     }
     visit = {};
 }

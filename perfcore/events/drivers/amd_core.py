@@ -137,11 +137,14 @@ class AmdCore(X86Driver):
         read_status = counters.pmu.reader(PerfCntrGlobalStatus)
         clear = counters.pmu.writer(PerfCntrGlobalStatusClr)
         all_counters, handle_overflows = self._all_counters, self.handle_overflows
+        frozen = PerfCntrGlobalStatus.LBRSF.mask
 
         def handle() -> None:
-            status = read_status() & all_counters
-            clear(status)
-            handle_overflows(counters, status)
+            status = read_status()
+            clear(status & all_counters)
+            handle_overflows(counters, status & all_counters)
+            if status & frozen:
+                clear(frozen)
 
         return handle
 

@@ -14,6 +14,7 @@ from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from emulator.linux.structures import TICK_NS
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
+from perfcore.events.drivers.branch_stacks import BranchStacks
 from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.generic_codes import generic_code
@@ -35,6 +36,7 @@ class HardwareDriver(ABC):
     aux: AuxUnit[PerfEvent] | None = None
     writes_aux = False
     is_hardware = True
+    branches: BranchStacks | None = None  # of cores that record branches
     is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed
 
@@ -126,7 +128,9 @@ class HardwareDriver(ABC):
         if attr.type not in (PerfType.HARDWARE, PerfType.HW_CACHE, PerfType.RAW, self.type):
             raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
         if attr.sample_type & SampleType.BRANCH_STACK:
-            raise LinuxError(EOPNOTSUPP, f"{self.name}: branch records are not modelled")
+            if self.branches is None:
+                raise LinuxError(EOPNOTSUPP, f"{self.name}: this core has no branch records")
+            event.hw.branches = self.branches.configured(event)
         code = self._code(attr)
         self._refuse_unknown(event, code)
         hw = event.hw
@@ -253,7 +257,7 @@ class HardwareDriver(ABC):
     def add(self, event: PerfEvent, cpu: Cpu) -> bool:
         counters = self._cpus[cpu.number]
         index = self.place(counters, event)
-        if index is None:
+        if index is None or not (event.hw.branches is None or event.hw.branches.add(cpu)):
             return False
         counters.take(event, index, self.counter_access)
         self.start(event, reload=True)
@@ -271,6 +275,8 @@ class HardwareDriver(ABC):
         hw = event.hw
         self.stop(event)
         self._cpus[event.on_cpu.number].leave(hw.idx)
+        if hw.branches is not None:
+            hw.branches.remove(event.on_cpu)
         hw.idx = -1
         hw.user_index = 0
 
@@ -279,7 +285,8 @@ class HardwareDriver(ABC):
     ) -> SavedCounters | None:
         counters = self._cpus[cpu.number]
         assert counters.stands, "counters are saved while they stand"
-        if self.user_events or self.has_overflowed(counters):
+        records = self.branches is not None and self.branches.in_use(cpu)  # ... the task's own branches
+        if records or self.user_events or self.has_overflowed(counters):
             return None
         if isinstance(last, SavedCounters) and last.changes == counters.changes:
             saved = last

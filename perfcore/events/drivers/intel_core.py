@@ -196,6 +196,8 @@ class IntelCore(X86Driver):
             status = read_status() & all_counters
             clear(status)
             handle_overflows(counters, status)
+            if self.branches is not None:
+                self.branches.go_on(counters.cpu)
 
         return handle
 

@@ -36,7 +36,8 @@ class X86Driver(HardwareDriver):
         super().__init__(cpus, pmus, PerfType.RAW)
 
     def sysfs_attributes(self) -> dict[str, str]:
-        return {"caps/max_precise": str(self.max_precise_ip)}
+        branches = {} if self.branches is None else {"caps/branches": str(self.branches.entries)}
+        return {"caps/max_precise": str(self.max_precise_ip)} | branches
 
     def event_init(self, event: PerfEvent) -> None:
         super().event_init(event)

@@ -1,0 +1,38 @@
+// Units that keep or send what they hear of retirement.
+#include <nanobind/nanobind.h>
+
+#include "bindings/bindings.hpp"
+#include "units/branch_records.hpp"
+
+namespace nb = nanobind;
+
+namespace perfemu {
+
+void bind_branch_records(nb::module_& module) {
+    nb::class_<BranchRecords, RetirementListener>(module, "BranchRecords")
+        .def(nb::init<size_t>(), nb::arg("entries"))
+        .def_prop_ro("size", &BranchRecords::size)
+        .def_prop_rw("top", &BranchRecords::top, &BranchRecords::set_top)
+        .def_prop_ro("recorded", &BranchRecords::recorded)
+        .def("record", &BranchRecords::record, nb::arg("kinds"), nb::arg("as_stack") = false)
+        .def("forget_time", &BranchRecords::forget_time)
+        .def("clear", &BranchRecords::clear)
+        .def(
+            "read",
+            [](BranchRecords& self, size_t number) {
+                const BranchRecord& entry = self.entry(number);
+                return nb::make_tuple(entry.from, entry.to, entry.cycles, static_cast<int>(entry.kind),
+                                      entry.mispredicted, entry.timed);
+            },
+            nb::arg("number"))
+        .def(
+            "write",
+            [](BranchRecords& self, size_t number, uint64_t from, uint64_t to, uint64_t cycles, int kind,
+               bool mispredicted, bool timed) {
+                self.entry(number) = {from, to, cycles, static_cast<BranchKind>(kind), mispredicted, timed};
+            },
+            nb::arg("number"), nb::arg("from_address"), nb::arg("to_address"), nb::arg("cycles"), nb::arg("kind"),
+            nb::arg("mispredicted"), nb::arg("timed"));
+}
+
+}  // namespace perfemu

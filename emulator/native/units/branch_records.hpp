@@ -1,0 +1,54 @@
+// The last taken branches of a core, as LBR and BRBE keep them: a ring, or in call-stack mode a stack, of entries.
+//
+// What a vendor's registers say of an entry follows from what is kept here; nothing here knows those registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/retirement.hpp"
+
+namespace perfemu {
+
+struct BranchRecord {
+    uint64_t from = 0, to = 0;  // addresses; 0, 0: nothing has been recorded there
+    uint64_t cycles = 0;        // since what was recorded before; 0: nothing was
+    BranchKind kind = BranchKind::NONE;
+    bool mispredicted = false;
+    bool timed = false;  // `cycles` is known
+};
+
+class BranchRecords final : public RetirementListener {
+  public:
+    // Throws std::invalid_argument.
+    explicit BranchRecords(size_t entries);
+
+    // What is recorded from now on: kinds of branches, as a mask by BranchKind. As a stack, calls of those kinds are
+    // entered, and each return takes the last one away.
+    void record(uint8_t kinds, bool as_stack);
+    // The next branch has none before it.
+    void forget_time() { timed_ = false; }
+
+    void branch(const RetiredBranch& branch) override;
+    void skipped(uint64_t branches) override;
+
+    size_t size() const { return entries_.size(); }
+    BranchRecord& entry(size_t number) { return entries_.at(number); }
+    // The number of the newest one.
+    size_t top() const { return top_; }
+    void set_top(size_t top);
+    // How many have been recorded, ever, not counting what was taken away.
+    uint64_t recorded() const { return recorded_; }
+    void clear();
+
+  private:
+    std::vector<BranchRecord> entries_;
+    size_t top_ = 0;
+    uint64_t recorded_ = 0;
+    uint64_t last_cycle_ = 0;
+    bool timed_ = false;  // that cycle is known
+    bool as_stack_ = false;
+};
+
+}  // namespace perfemu

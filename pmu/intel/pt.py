@@ -34,6 +34,8 @@ from pmu.unit_pmu import UnitPmu
 
 LEAF = 0x14
 TIME_LEAF = 0x15  # what the time stamp counter is of the crystal clock
+# Leaf 0DH is below that now: without XSAVE the state is what FXSAVE keeps. rr takes its size from there if the leaf is.
+EXTENDED_STATE, X87_AND_SSE, FXSAVE_BYTES = 0xD, 0b11, 512
 STRUCTURED_FEATURES = 0x7  # leaf; EBX bit 25: Intel PT
 INTEL_PT = 1 << 25
 BUS_HZ = 100_000_000
@@ -106,6 +108,8 @@ def answer(capabilities: Capabilities, tsc_hz: int, leaf: int, subleaf: int, pla
         return max(eax, TIME_LEAF), ebx, ecx, edx
     if leaf == STRUCTURED_FEATURES and subleaf == 0:
         return eax, ebx | INTEL_PT, ecx, edx
+    if leaf == EXTENDED_STATE and subleaf == 0:
+        return X87_AND_SSE, FXSAVE_BYTES, FXSAVE_BYTES, 0
     if leaf == LEAF:
         return capabilities.leaf(subleaf)
     if leaf == TIME_LEAF:

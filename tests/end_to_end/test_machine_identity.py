@@ -111,7 +111,7 @@ def test_cpuid_knows_the_processor() -> None:
     assert any("Zen 4" in line for line in zen if line.startswith(("(simple synth)", "(uarch synth)")))
     has = {"core performance counter extensions = true", "AMD performance monitoring V2 = true"}
     has |= {"instruction based sampling = true"}
-    assert has | {"number of core perf ctrs = 0x6 (6)", "AMD LBR V2 = false"} <= set(zen), "leaves 80000001H, 80000022H"
+    assert has | {"number of core perf ctrs = 0x6 (6)", "AMD LBR V2 = true"} <= set(zen), "leaves 80000001H, 80000022H"
     assert "version ID = 0x0 (0)" in zen, "no leaf 0AH"
 
 

@@ -1,4 +1,4 @@
-// precise_ip on x86's counters without PEBS, and on Arm's: EOPNOTSUPP, ENOENT with AMD's IBS, or the instruction itself.
+// precise_ip on x86 without PEBS, and on Arm: EOPNOTSUPP, ENOENT with AMD's IBS, or the instruction itself.
 #include "../behaviour.h"
 
 BEHAVIOUR(precise, PMU) {

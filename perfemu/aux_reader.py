@@ -28,7 +28,7 @@ class AuxReader:
         offset, size = PAGE_SIZE + buffer.data_size, pages * PAGE_SIZE
         mmap_page.AUX_OFFSET.write(buffer.page, offset)
         mmap_page.AUX_SIZE.write(buffer.page, size)
-        self._buffer, self._index = buffer, index
+        self._index = index
         self._cpu = None if event.cpu < 0 else event.cpu
         self._tid = tid
         self._now_ns = event.now_ns

@@ -20,7 +20,6 @@ from pmu.unit_pmu import UnitPmu
 RECORD = struct.Struct("<3Q")  # from, to, flags
 PREDICTED = 1 << 4  # flag
 AREA = struct.Struct("<4Q")  # the DS management area's BTS words: buffer base, index, absolute maximum, threshold
-INDEX_OFFSET = 8  # bytes, of the index in it
 
 assert "bts" in UNITS, "core files know it"
 # perf up to 6.12 leaves the last record of each stretch out, and passes over those that are zero.

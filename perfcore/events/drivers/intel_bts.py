@@ -17,7 +17,7 @@ from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.permission import may_watch_kernel
 from perfcore.events.pmu_driver import AuxUnit
-from pmu.intel.bts import AREA, IA32_DEBUGCTL_TRACE, IA32_DS_AREA, INDEX_OFFSET, RECORD, BranchTraceStore
+from pmu.intel.bts import AREA, IA32_DEBUGCTL_TRACE, IA32_DS_AREA, RECORD, BranchTraceStore
 from pmu.unit_memory import UnitMemory
 from pmu.unit_pmu import UnitPmu
 
@@ -30,7 +30,6 @@ class _Buffer:
     """struct bts_buffer: an AUX area, of which whole records are used."""
 
     def __init__(self, memory: memoryview, address: int, *, snapshot: bool) -> None:
-        self.memory = memory
         self.address = address
         self.snapshot = snapshot
         self.size = len(memory) // RECORD.size * RECORD.size  # real_size
@@ -39,8 +38,7 @@ class _Buffer:
 class _CpuStore:
     """struct bts_ctx: what a CPU's unit writes at the moment."""
 
-    def __init__(self, cpu: Cpu, unit: BranchTraceStore, area_address: int, area: memoryview) -> None:
-        self.cpu = cpu
+    def __init__(self, unit: BranchTraceStore, area_address: int, area: memoryview) -> None:
         self.unit = unit
         self.area = area
         self.event: PerfEvent | None = None
@@ -48,10 +46,11 @@ class _CpuStore:
         self.begun = 0  # where in the area this stretch begins
         unit.write(IA32_DS_AREA, area_address)
 
-    @property
-    def index(self) -> int:
-        """The address at which the next record goes."""
-        return int.from_bytes(self.area[INDEX_OFFSET : INDEX_OFFSET + 8], "little")
+
+def _buffer(output: AuxOutput) -> _Buffer:
+    private = output.area.private
+    assert isinstance(private, _Buffer), "setup_aux made it"
+    return private
 
 
 class IntelBts(UnitDriver):
@@ -70,7 +69,7 @@ class IntelBts(UnitDriver):
         self._cpus: dict[int, _CpuStore] = {}
         for cpu in cpus:
             unit = BranchTraceStore(cpu, self._memory)
-            store = _CpuStore(cpu, unit, *self._memory.allocate(AREA.size))
+            store = _CpuStore(unit, *self._memory.allocate(AREA.size))
             self._cpus[cpu.number] = store
             cpu.connect_interrupt(unit, partial(self._handle_interrupt, store))
 
@@ -85,7 +84,6 @@ class IntelBts(UnitDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: of a kernel that is modelled there are no branches")
         if attr.exclude_kernel and not may_watch_kernel(event.owner, event.settings):
             raise LinuxError(EACCES, f"{self.name}: {_NO_ACCESS}")
-        event.hw.config = attr.config
 
     # the AUX area
 
@@ -134,7 +132,7 @@ class IntelBts(UnitDriver):
             store.event = store.output = None
             return
         event.hw.stopped = False
-        self._enable(store, event)
+        self._enable(store, output)
 
     def stop(self, event: PerfEvent, update: bool = True) -> None:
         """bts_event_stop()"""
@@ -152,18 +150,14 @@ class IntelBts(UnitDriver):
 
     # what the hardware may write
 
-    def _enable(self, store: _CpuStore, event: PerfEvent) -> None:
+    def _enable(self, store: _CpuStore, output: AuxOutput) -> None:
         """intel_pmu_enable_bts()"""
-        assert store.output is not None, "there is somewhere to write"
-        buffer = store.output.area.private
-        assert isinstance(buffer, _Buffer), "setup_aux made it"
-        control = IA32_DEBUGCTL_TRACE.make(TR=1, BTS=1, BTS_OFF_OS=1, BTINT=int(not buffer.snapshot))
+        control = IA32_DEBUGCTL_TRACE.make(TR=1, BTS=1, BTS_OFF_OS=1, BTINT=int(not _buffer(output).snapshot))
         store.unit.write(IA32_DEBUGCTL_TRACE, control)
 
     def _place(self, store: _CpuStore, output: AuxOutput) -> bool:
         """bts_buffer_reset() and bts_config_buffer(): the next stretch; False: there is no room for a record."""
-        buffer = output.area.private
-        assert isinstance(buffer, _Buffer), "setup_aux made it"
+        buffer = _buffer(output)
         at = output.head % output.area.size
         if buffer.snapshot:
             at = at // RECORD.size * RECORD.size % buffer.size
@@ -189,11 +183,10 @@ class IntelBts(UnitDriver):
         """bts_update(), and the end of the stretch."""
         output = store.output
         assert output is not None, "it writes"
-        buffer = output.area.private
-        assert isinstance(buffer, _Buffer), "setup_aux made it"
-        at = store.index - buffer.address
-        written = at - store.begun
+        buffer = _buffer(output)
         _, index, maximum, _ = AREA.unpack_from(store.area)
+        at = index - buffer.address
+        written = at - store.begun
         if buffer.snapshot:
             if written < 0:
                 written += buffer.size

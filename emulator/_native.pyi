@@ -316,15 +316,27 @@ class BranchRecords(RetirementListener):
 
         As a stack, calls of those kinds are entered, and each return takes the last one away.
         """
+    def note(self, cycles: bool, mispredictions: bool) -> None:
+        """What is said of each from now on; at first both."""
     def forget_time(self) -> None:
         """The next branch has none before it, from which its cycles would be."""
+    def forget_time_at_entries(self) -> None:
+        """Nor has the first one behind each place where the path enters user mode, from now on."""
     def clear(self) -> None:
         """All entries are empty."""
-    def read(self, number: int) -> tuple[int, int, int, int, bool, bool]:
-        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known); zeros of an
-        empty one."""
+    def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int]:
+        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, and what the unit
+        has said of what it has written itself); zeros of an empty one."""
     def write(
-        self, number: int, from_address: int, to_address: int, cycles: int, kind: int, mispredicted: bool, timed: bool
+        self,
+        number: int,
+        from_address: int,
+        to_address: int,
+        cycles: int,
+        kind: int,
+        mispredicted: bool,
+        timed: bool,
+        info: int = 0,
     ) -> None: ...
 
 class ShownCycles:

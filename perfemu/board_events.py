@@ -116,7 +116,7 @@ def measuring_events(
     kernel = BoardKernel(
         hardware.clock, hardware.cpus, architecture(hardware.config.isa), observers, threads, knows_frames
     )
-    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters)
+    attached = PMU_KINDS[model.driver].attach(hardware.cpus, model.without_limits(), counters, hardware.clock)
     drivers: list[PmuDriver[PerfEvent]] = [
         attached.driver,
         *source_drivers(kernel, model.without_limits()),

@@ -62,7 +62,7 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     )
     units = frozenset((*loaded.units, *loaded.lent))
     sources = *limited.sources, *unit_pmus(units, loaded.unit_versions)
-    return replace(limited, slots=_slots(loaded), units=units, sources=sources)
+    return replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
 
 
 def isa_of_pmu(name: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator._native import Core
+from emulator.clock import Clock
 from emulator.cpu import Cpu
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE, PerfType
 from perfcore.events.drivers.sources import source_types
@@ -52,27 +53,33 @@ def _amd_lbr() -> _BranchUnit:
     return _BranchUnit(LastBranchStack, LastBranchStacks)
 
 
-_BRANCH_UNITS = {  # unit -> the driver of the PMUs that it goes with, and how it comes to life
-    "lbr": ("intel_core", _lbr),
-    "arch_lbr": ("intel_core", _arch_lbr),
-    "amd_lbr": ("amd_core", _amd_lbr),
+_BRANCH_UNITS = {  # unit -> the driver of the PMUs that it goes with
+    "lbr": "intel_core",
+    "arch_lbr": "intel_core",
+    "amd_lbr": "amd_core",
+    "brbe": "arm_pmuv3",
 }
+_OF_X86 = {"lbr": _lbr, "arch_lbr": _arch_lbr, "amd_lbr": _amd_lbr}
 
 
-def _branch_unit(model: PmuModel) -> _BranchUnit | None:
+def _branch_unit(model: PmuModel) -> str | None:
     """Of a core with such a PMU. Raises UsageError if the unit goes with another, or there are several."""
     units = [unit for unit in _BRANCH_UNITS if unit in model.units]
     if not units:
         return None
     if len(units) > 1:
         raise UsageError(f"--unit {units[1]}: the core records branches by {units[0]}")
-    driver, make = _BRANCH_UNITS[units[0]]
-    if driver != model.driver:
-        fitting = ", ".join(unit for unit, (other, _) in _BRANCH_UNITS.items() if other == model.driver)
+    if _BRANCH_UNITS[units[0]] != model.driver:
+        fitting = ", ".join(unit for unit, driver in _BRANCH_UNITS.items() if driver == model.driver)
         raise UsageError(
             f"--unit {units[0]}: goes with other PMUs than {model.name}; with that goes {fitting or 'none'}"
         )
-    return make()
+    return units[0]
+
+
+def _x86_unit(model: PmuModel) -> _BranchUnit | None:
+    unit = _branch_unit(model)
+    return None if unit is None else _OF_X86[unit]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +90,32 @@ class Attached:
     pmus: Sequence[RegisterFile]
 
 
-def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+def _arm(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> Attached:
     from perfcore.events.drivers.arm_pmuv3 import ArmPmuV3
     from pmu.arm.pmuv3 import PmuV3
 
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
-    return Attached(ArmPmuV3(cpus, pmus), pmus)
+    if _branch_unit(model) is None:
+        pmus = [PmuV3(cpu.core.add_bank(model.bank_size(counters)), model, counters) for cpu in cpus]
+        return Attached(ArmPmuV3(cpus, pmus), pmus)
+
+    from perfcore.events.drivers.arm_brbe import BranchRecordBuffers
+    from pmu.arm.branch_record_buffer import BranchRecordBuffer
+
+    def pmu_of(core: Core) -> PmuV3:
+        records = BranchRecordBuffer(core, model.branch_records, lambda: clock.monotonic_at(core.cycles))
+        return PmuV3(core.add_bank(model.bank_size(counters)), model, counters, records)
+
+    pmus = [pmu_of(cpu.core) for cpu in cpus]
+    driver = ArmPmuV3(cpus, pmus)
+    driver.branches = BranchRecordBuffers(cpus, pmus)
+    return Attached(driver, pmus)
 
 
-def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> Attached:
     from perfcore.events.drivers.intel_core import IntelCore
     from pmu.intel.perfmon import Perfmon
 
-    unit = _branch_unit(model)
+    unit = _x86_unit(model)
     pmus = [
         Perfmon(
             cpu.core.add_bank(model.bank_size(counters)), model, counters, None if unit is None else unit.make(cpu.core)
@@ -107,11 +127,11 @@ def _intel(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     return Attached(driver, pmus)
 
 
-def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> Attached:
     from perfcore.events.drivers.amd_core import AmdCore
     from pmu.amd.core_counters import CoreCounters
 
-    unit = _branch_unit(model)
+    unit = _x86_unit(model)
     pmus = [
         CoreCounters(
             cpu.core.add_bank(model.bank_size(counters)), model, counters, None if unit is None else unit.make(cpu.core)
@@ -123,7 +143,7 @@ def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
     return Attached(driver, pmus)
 
 
-def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+def _loongarch(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> Attached:
     from perfcore.events.drivers.loongarch import LoongArchMonitors
     from pmu.loongarch.performance_monitors import PerformanceMonitors
 
@@ -194,7 +214,7 @@ def _announce_perfmon(cpu: Cpu, model: PmuModel) -> None:
 class PmuKind:
     """How the PMUs of one driver come to life."""
 
-    attach: Callable[[Sequence[Cpu], PmuModel, int], Attached]
+    attach: Callable[[Sequence[Cpu], PmuModel, int, Clock], Attached]
     type: int  # attr.type of the PMU's own events
     announce: Callable[[Cpu, PmuModel], None]  # to a guest that asks the CPU
 

@@ -194,7 +194,7 @@ class Session:
         kernel.undefined_instruction = UndefinedInstructions(
             self.core.name, kernel.architecture.offers(kernel.processor), self.space
         )
-        self.guests = guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters)
+        self.guests = guest = self._kind.attach(machine.cpus, self.pmu_model, self.pmu_model.counters, machine.clock)
         for cpu, pmu in zip(machine.cpus, guest.pmus, strict=True):
             pmu.grant_user_access(cpu.system_registers)
             self._kind.announce(cpu, self.pmu_model)
@@ -205,7 +205,9 @@ class Session:
         install_syscall(kernel, guests_events)
         install_bpf(kernel, guests_events.settings)
         self._probes = probes = LateProbes(lambda: _definitions(kernel, measures=True))
-        self.measuring = measuring = self._kind.attach(machine.cpus, self.pmu_model.without_limits(), self._counters)
+        self.measuring = measuring = self._kind.attach(
+            machine.cpus, self.pmu_model.without_limits(), self._counters, machine.clock
+        )
         drivers = all_drivers(kernel, measuring.driver, self.pmu_model.without_limits(), probes, measures=True)
         self._events = PerfEvents(kernel, drivers, Settings.measuring())
         self._task = kernel.lifecycle.prepare(self._program)

@@ -26,7 +26,8 @@ class BranchKind(IntEnum):
 
 
 class Entry(NamedTuple):
-    """One record. `cycles`: since the one before, if it is `timed`."""
+    """One record. `cycles`: since the one before, if it is `timed`. `info`: of what has not been recorded but written,
+    for units that keep more of that than the fields before."""
 
     from_address: int = 0
     to_address: int = 0
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
     kind: int = BranchKind.NONE
     mispredicted: bool = False
     timed: bool = False
+    info: int = 0
 
 
 class Access(NamedTuple):

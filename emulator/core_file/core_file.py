@@ -15,6 +15,7 @@ from emulator.core_file.keys import MODELS, Key, Kind, Table
 from emulator.core_file.layers import CoreFileError, Layers, Tables, dotted, read_layers, shown, some, unknown
 from emulator.core_file.schema import Path as KeyPath
 from emulator.core_file.schema import children_of, table_of
+from emulator.core_file.units import BRANCH_RECORDS
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"(\d{1,12}) ?([A-Za-z]*)")
@@ -81,6 +82,12 @@ class CoreFile:
         """By the units that have several."""
         table = self.tables.get("spe")
         return {"spe": str(table["version"]) if isinstance(table, dict) else "v1p2"}
+
+    @property
+    def branch_records(self) -> int:
+        """How many of them `brbe` keeps."""
+        table = self.tables.get("brbe")
+        return int(str(table["records"])) if isinstance(table, dict) else BRANCH_RECORDS
 
     @property
     def model(self) -> Tables | None:

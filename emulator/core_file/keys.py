@@ -111,8 +111,9 @@ def entries(
     most: int = MOST_ENTRIES,
     required: bool = False,
     default: int | None = None,
+    power_of_two: bool = False,
 ) -> Key:
-    return Key(name, Kind.INTEGER, meaning, least, most, required, default)
+    return Key(name, Kind.INTEGER, meaning, least, most, required, default, power_of_two=power_of_two)
 
 
 def one_of(name: str, meaning: str, choices: Choices, *, required: bool = False, default: str | None = None) -> Key:

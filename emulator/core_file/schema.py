@@ -27,7 +27,7 @@ from emulator.core_file.keys import (
     ports,
     several_of,
 )
-from emulator.core_file.units import UNITS
+from emulator.core_file.units import BRANCH_RECORDS, UNITS
 from emulator.op_classes import OpClass
 
 REPLACEMENT = one_of("replacement", "which line makes room", native("replacement_policies"), default="lru")
@@ -267,6 +267,11 @@ TABLES = (
                 default="v1p2",
             ),
         ),
+    ),
+    Table(
+        "brbe",
+        "AArch64: the Branch Record Buffer Extension, where `units` has it or --unit lends it",
+        (entries("records", "8, 16, 32 or 64", least=8, most=64, default=BRANCH_RECORDS, power_of_two=True),),
     ),
     Table(
         "kernel",

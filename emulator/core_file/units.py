@@ -12,4 +12,6 @@ UNITS: Mapping[str, str] = {  # name -> the ISA whose cores can have it
     "lbr": "x86_64",  # Skylake's last branch records
     "arch_lbr": "x86_64",  # architectural last branch records
     "amd_lbr": "x86_64",  # AMD's last branch stack, version 2
+    "brbe": "aarch64",  # Arm's branch record buffer
 }
+BRANCH_RECORDS = 32  # of brbe, where a core file does not say how many: our choice

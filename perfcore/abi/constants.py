@@ -133,6 +133,23 @@ class BranchType(IntEnum):
     EXTEND_ABI = 15
 
 
+class NewBranchType(IntEnum):
+    """enum perf_branch_entry's new_type: of branches whose type is `BranchType.EXTEND_ABI`."""
+
+    FAULT_ALGN = 0
+    FAULT_DATA = 1
+    FAULT_INST = 2
+
+
+class BranchPrivilege(IntEnum):
+    """enum perf_branch_entry's priv: of a branch's target."""
+
+    UNKNOWN = 0
+    USER = 1
+    KERNEL = 2
+    HV = 3
+
+
 class BranchFlag(IntFlag):
     """struct perf_branch_entry, behind its addresses."""
 
@@ -154,6 +171,7 @@ class BranchSpeculation(IntEnum):
 BRANCH_CYCLES_SHIFT = 4  # 16 bits
 BRANCH_TYPE_SHIFT = 20  # 4 bits
 BRANCH_SPEC_SHIFT = 24  # 2 bits
+BRANCH_NEW_TYPE_SHIFT = 26  # 4 bits
 BRANCH_PRIV_SHIFT = 30  # 3 bits
 
 

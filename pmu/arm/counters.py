@@ -99,6 +99,8 @@ class PmuCounters(RegisterDevice):
         self._implemented = self._events_mask | CYCLE_BIT
         self._active = 0  # counters that count now, if their event ever happens: enabled, and not frozen
         self._freezing = 0  # counters that an overflow of one of them stops
+        self._watched = 0  # counters whose overflow stops what records branches
+        self._told = 0  # ... those whose bits of PMOVSCLR_EL0 it has been told of
         self._chains = 0  # odd counters that count CHAIN
         self._armed = self._interrupting = 0  # bank masks: whose overflow stops the core; ... asserts the interrupt
         self._types = [0] * n  # PMEVTYPER<n>_EL0
@@ -174,7 +176,12 @@ class PmuCounters(RegisterDevice):
         overflowed = self._bank.overflowed()
         if self._freezing:
             self._update_active()
+        if self._watched:
+            self._tell_of_overflows(self._from_bank(overflowed))
         return bool(overflowed & self._interrupting)
+
+    def _tell_of_overflows(self, overflowed: int) -> None:
+        """There is something that some of them stop, once each time that their bits are set."""
 
     def take_interrupt(self) -> None:
         """Nothing: PMUIRQ stays asserted until software clears PMOVSCLR_EL0."""
@@ -294,7 +301,7 @@ class PmuCounters(RegisterDevice):
         self._bank.chain(even, bool(counts))
 
     def _arm(self) -> None:
-        armed = self._to_bank(self.storage["interrupt_enables"] | self._freezing)
+        armed = self._to_bank(self.storage["interrupt_enables"] | self._freezing | self._watched)
         if armed != self._armed:
             self._armed = armed
             self._bank.arm(armed)
@@ -307,11 +314,13 @@ class PmuCounters(RegisterDevice):
 
     def _clear_overflows(self, value: int, index: int) -> None:
         self._bank.clear_overflowed(self._to_bank(value & self._implemented))
+        self._told &= ~value
         if self._freezing:
             self._update_active()
 
     def _set_overflows(self, value: int, index: int) -> None:
         raised = value & self._implemented & ~self._from_bank(self._bank.overflowed())
+        self._told |= raised
         if raised:
             self._bank.set_overflowed(self._to_bank(raised))
         if self._freezing:

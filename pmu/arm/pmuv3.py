@@ -10,6 +10,8 @@ from functools import partial
 
 from emulator.cpu import Level
 from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
+from pmu.arm.branch_record_buffer import FEAT_BRBE, BranchRecordBuffer
+from pmu.arm.brbe_registers import BRBCR_EL1
 from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR
 from pmu.arm.filters import counts_kernel, counts_user
 from pmu.arm.registers import (
@@ -35,6 +37,8 @@ from pmu.arm.registers import (
 )
 from pmu.arm.snapshots import PmuSnapshots
 from pmu.arm.version import INSTRUCTION_COUNTER, SNAPSHOTS
+from pmu.counter_bank import CounterBank
+from pmu.model import PmuModel
 from pmu.register import Register
 
 ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer, PMSS; PMICNTR
@@ -47,8 +51,23 @@ _READ_ONLY = ((CR, CYCLE_BIT), (IR, INSTRUCTION_BIT), (ER, CYCLE_BIT - 1))  # wi
 class PmuV3(PmuSnapshots):
     """A PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
+    def __init__(
+        self,
+        bank: CounterBank,
+        model: PmuModel,
+        counters: int | None = None,
+        branches: BranchRecordBuffer | None = None,
+    ) -> None:
+        """`branches`: the core's branch records, if it has any."""
+        self.branches = branches
+        super().__init__(bank, model, counters)
+
     def _declare(self) -> None:
         super()._declare()
+        if self.branches is not None:
+            for register, access in self.branches.accesses().items():
+                self._compute(register, access.read, access.write)
+            self._compute(BRBCR_EL1, self._readers[BRBCR_EL1], self._control_branches)
         self._compute(PMSWINC_EL0, write=lambda value, index: self._increment(value, counts_kernel))
 
     @property
@@ -56,7 +75,26 @@ class PmuV3(PmuSnapshots):
         """The fields of ID registers that tell of it: register -> its bits."""
         options = self.model.options
         debug_features = self.version << 8 | (SNAPSHOTS in options) << 16
+        debug_features |= 0 if self.branches is None else FEAT_BRBE << 52
         return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
+
+    def registers_of(self, register: type[Register]) -> int:
+        shown = self.branches is not None and register in self.branches.accesses()
+        return register.bank.count if shown and register.bank is not None else super().registers_of(register)
+
+    def _control_branches(self, value: int, index: int) -> None:
+        assert self.branches is not None, "its register has been written"
+        write = self.branches.accesses()[BRBCR_EL1].write
+        assert write is not None
+        write(value, index)
+        self._watched = self._implemented if self.branches.freezes else 0
+        self._arm()
+
+    def _tell_of_overflows(self, overflowed: int) -> None:
+        assert self.branches is not None, "it watches"
+        if overflowed & ~self._told:
+            self.branches.overflow()
+        self._told = overflowed
 
     def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
         counter = self._counter_shown_by(register, index)
@@ -95,7 +133,7 @@ class PmuV3(PmuSnapshots):
         """Claim all registers, for a CPU whose kernel is executed: EL1 reaches all, EL0 what PMUSERENR_EL0 says."""
         for register in self.registers():
             assert issubclass(register, ArmRegister)
-            for index in range(1 if register.bank is None else self.counters):
+            for index in range(self.registers_of(register)):
                 system_registers.claim(register.encoding_of(index), self._access(register, index, level))
 
     def _access(self, register: type[ArmRegister], index: int, level: Callable[[], Level]) -> Access:
@@ -118,7 +156,7 @@ class PmuV3(PmuSnapshots):
     def _user_registers(self) -> Iterator[tuple[type[ArmRegister], int]]:
         for register in self.registers():
             if issubclass(register, ArmRegister) and (register.el0_read, register.el0_write) != (None, None):
-                for index in range(1 if register.bank is None else self.counters):
+                for index in range(self.registers_of(register)):
                     yield register, index
 
     def _user_read(self, register: type[ArmRegister], index: int) -> int:

@@ -59,7 +59,7 @@ class Witness:
         machine, tables = session.machine, session.core.fired_by
         found = model(name).limited_to(partial(fires, tables), kernel_takes_time=kernel_takes_time(tables))
         self.model: PmuModel = found.without_limits()
-        attached = PMU_KINDS[found.driver].attach(machine.cpus, self.model, found.counters)
+        attached = PMU_KINDS[found.driver].attach(machine.cpus, self.model, found.counters, machine.clock)
         self._events = PerfEvents(machine.kernel, [attached.driver], Settings.measuring())
         self._task = session.program_task
 

@@ -18,18 +18,29 @@ void BranchRecords::record(uint8_t kinds, bool as_stack) {
     wanted.newest = as_stack ? WantedBranches::ALL : entries_.size() + 1;
 }
 
+void BranchRecords::note(bool cycles, bool mispredictions) {
+    notes_cycles_ = cycles;
+    notes_mispredictions_ = mispredictions;
+    if (!cycles) timed_ = false;
+}
+
+void BranchRecords::entered(uint64_t, uint64_t) {
+    if (forgets_at_entries_) timed_ = false;
+}
+
 void BranchRecords::branch(const RetiredBranch& branch) {
     const bool timed = timed_;
     const uint64_t cycles = timed ? branch.cycle - last_cycle_ : 0;
     last_cycle_ = branch.cycle;
-    timed_ = true;
+    timed_ = notes_cycles_;
     if (as_stack_ && branch.kind == BranchKind::RETURN) {
         entries_[top_] = {};
         top_ = (top_ ? top_ : entries_.size()) - 1;
         return;
     }
     if (++top_ == entries_.size()) top_ = 0;
-    entries_[top_] = {branch.from, branch.to, cycles, branch.kind, branch.mispredicted, timed};
+    const bool mispredicted = notes_mispredictions_ && branch.mispredicted;
+    entries_[top_] = {branch.from, branch.to, cycles, branch.kind, mispredicted, timed};
     ++recorded_;
 }
 

@@ -17,6 +17,7 @@ struct BranchRecord {
     BranchKind kind = BranchKind::NONE;
     bool mispredicted = false;
     bool timed = false;  // `cycles` is known
+    uint64_t info = 0;   // of what software has put in: whatever its unit says of that besides
 };
 
 class BranchRecords final : public RetirementListener {
@@ -27,11 +28,17 @@ class BranchRecords final : public RetirementListener {
     // What is recorded from now on: kinds of branches, as a mask by BranchKind. As a stack, calls of those kinds are
     // entered, and each return takes the last one away.
     void record(uint8_t kinds, bool as_stack);
+    // Whether from now on it is noted of each how many cycles have passed since the one before, and whether it was
+    // mispredicted.
+    void note(bool cycles, bool mispredictions);
     // The next branch has none before it.
     void forget_time() { timed_ = false; }
+    // Nor has the first one behind each place where the path enters user mode, from now on.
+    void forget_time_at_entries() { forgets_at_entries_ = true; }
 
     void branch(const RetiredBranch& branch) override;
     void skipped(uint64_t branches) override;
+    void entered(uint64_t, uint64_t) override;
 
     size_t size() const { return entries_.size(); }
     BranchRecord& entry(size_t number) { return entries_.at(number); }
@@ -49,6 +56,9 @@ class BranchRecords final : public RetirementListener {
     uint64_t last_cycle_ = 0;
     bool timed_ = false;  // that cycle is known
     bool as_stack_ = false;
+    bool notes_cycles_ = true;
+    bool notes_mispredictions_ = true;
+    bool forgets_at_entries_ = false;
 };
 
 }  // namespace perfemu

@@ -8,6 +8,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
+from perfcore.events.drivers.arm_brbe import BranchRecordBuffers
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
@@ -56,6 +57,8 @@ class ArmPmuV3(HardwareDriver):
     """Counters 0..N-1 are the event counters, 31 the cycle counter, 32 the instruction counter: the numbers of their
     bits in the registers."""
 
+    branches: BranchRecordBuffers | None = None
+
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
         version = pmus[0].model.version
         self._has_long_counters = version >= Version.V3P5
@@ -84,6 +87,7 @@ class ArmPmuV3(HardwareDriver):
         return {
             "cpus": ",".join(str(number) for number in self.cpu_numbers()),
             **{f"caps/{name}": f"0x{value:08x}" for name, value in caps.items()},
+            **({} if self.branches is None else {"caps/branches": str(self.branches.entries)}),
         }
 
     def raw_code(self, config: int) -> int:
@@ -186,6 +190,12 @@ class ArmPmuV3(HardwareDriver):
         pmu.write(PMINTENCLR_EL1, bits)
         pmu.write(PMOVSCLR_EL0, bits)
 
+    def pmu_enable(self, cpu: Cpu) -> None:
+        """armv8pmu_start(), which drops what branches have been recorded."""
+        super().pmu_enable(cpu)
+        if self.branches is not None:
+            self.branches.restart(cpu)
+
     def has_overflowed(self, counters: CpuCounters) -> bool:
         return bool(counters.pmu.read(PMOVSCLR_EL0))
 
@@ -199,6 +209,8 @@ class ArmPmuV3(HardwareDriver):
             if status:
                 clear(status)
                 handle_overflows(counters, status)
+                if self.branches is not None:
+                    self.branches.go_on(counters.cpu)
 
         return handle
 

@@ -102,9 +102,7 @@ class BranchStacks(ABC):
         if users and users[0].selected != branches.selected:
             return False
         users.append(branches)
-        if not branches.event.of_task and not self._hears_switches:
-            self._hears_switches = True
-            branches.event.kernel.tracepoints.sched_in.subscribe(lambda task, cpu: self._flush(cpu))
+        self.hear_of_switches(branches)
         if len(users) == 1:
             kept = self._kept.pop(branches.event.context, None) if branches.as_stack else None
             if kept is None:
@@ -121,6 +119,12 @@ class BranchStacks(ABC):
             self.stop(cpu)
             if branches.as_stack and branches.event.of_task:
                 self._kept[branches.event.context] = self.keep(cpu)
+
+    def hear_of_switches(self, branches: EventBranches) -> None:
+        """If it stays where it is while tasks come and go."""
+        if not branches.event.of_task and not self._hears_switches:
+            self._hears_switches = True
+            branches.event.kernel.tracepoints.sched_in.subscribe(lambda task, cpu: self._flush(cpu))
 
     def _flush(self, cpu: Cpu) -> None:
         """Another task is about to run there, which has made none of the branches that are recorded. A task's own

@@ -32,7 +32,9 @@ class Driven:
     def __init__(self, isa: str, output: int) -> None:
         self.session = Session(perfemu.Guest([guest("sort", isa).path], core="ideal", stdout=output))
         self.model: PmuModel = model("loongarch")
-        attached = PMU_KINDS["loongarch"].attach(self.session.machine.cpus, self.model, self.model.counters)
+        attached = PMU_KINDS["loongarch"].attach(
+            self.session.machine.cpus, self.model, self.model.counters, self.session.machine.clock
+        )
         (self.pmu,) = attached.pmus
         self.driver: PmuDriver[PerfEvent] = attached.driver
         self.events = PerfEvents(self.session.machine.kernel, [self.driver], Settings.measuring())

@@ -1,0 +1,151 @@
+"""BranchRecordBuffer: Arm's Branch Record Buffer Extension (FEAT_BRBE) as a live device.
+
+What is chosen here, where the manual leaves it open: after a reset all registers are 0; after BRB INJ those that it
+reads are 0. Records of exceptions and of returns from them there are none: where the kernel is modelled, no vector is
+entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pmu.arm.brbe_registers import (
+    BANK_RECORDS,
+    BRB_IALL,
+    BRB_INJ,
+    BRBCR_EL1,
+    BRBFCR_EL1,
+    BRBIDR0_EL1,
+    BRBINFINJ_EL1,
+    BRBSRCINJ_EL1,
+    BRBTGTINJ_EL1,
+    BRBTS_EL1,
+    CC_20_BITS,
+    BranchType,
+    BRBINFn_EL1,
+    BRBSRCn_EL1,
+    BRBTGTn_EL1,
+    Valid,
+    cycle_count,
+)
+from pmu.branch_records import Access, BranchKind, BranchUnit, Entry
+from pmu.branch_source import BranchSource
+from pmu.register import Register
+
+RECORDS = (8, 16, 32, 64)  # BRBIDR0_EL1.NUMREC
+FEAT_BRBE = 0b0001  # ID_AA64DFR0_EL1.BRBE
+
+_CONTROL, _FUNCTION, _INF = BRBCR_EL1, BRBFCR_EL1, BRBINFn_EL1
+_SELECTED_BY = {
+    BranchKind.CONDITIONAL: _FUNCTION.CONDDIR.mask,
+    BranchKind.DIRECT: _FUNCTION.DIRECT.mask,
+    BranchKind.INDIRECT: _FUNCTION.INDIRECT.mask,
+    BranchKind.CALL: _FUNCTION.DIRCALL.mask,
+    BranchKind.INDIRECT_CALL: _FUNCTION.INDCALL.mask,
+    BranchKind.RETURN: _FUNCTION.RTN.mask,
+}
+_TYPES = {
+    BranchKind.CONDITIONAL: BranchType.DIRECT_COND,
+    BranchKind.DIRECT: BranchType.DIRECT_UNCOND,
+    BranchKind.INDIRECT: BranchType.INDIRECT,
+    BranchKind.CALL: BranchType.DIRECT_LINK,
+    BranchKind.INDIRECT_CALL: BranchType.INDIRECT_LINK,
+    BranchKind.RETURN: BranchType.RET,
+}
+_KNOWN = {kind: _INF.make(VALID=Valid.FULL, TYPE=type) for kind, type in _TYPES.items()}  # of one of EL0
+_BANK_SHIFT, _CC_SHIFT = _FUNCTION.BANK.lo, _INF.CC.lo
+_MISPREDICTED, _UNKNOWN_CYCLES = _INF.MPRED.mask, _INF.CCU.mask
+_NOTHING = Entry()
+
+
+class BranchRecordBuffer(BranchUnit):
+    """Records that are numbered by age, 32 of which registers show at a time."""
+
+    format = 0  # BRBIDR0_EL1.FORMAT
+
+    def __init__(
+        self, source: BranchSource, entries: int = BANK_RECORDS, timestamp: Callable[[], int] = lambda: 0
+    ) -> None:
+        """`timestamp`: what the counter shows now that BRBTS_EL1 is of."""
+        if entries not in RECORDS:
+            raise ValueError(f"{entries} branch records; there can be {', '.join(map(str, RECORDS))}")
+        super().__init__(source, entries)
+        self._timestamp = timestamp
+        self._records.forget_time_at_entries()
+        self._records.record(0)
+        self._control = self._function = 0
+        self._stored: dict[type[Register], int] = dict.fromkeys(
+            (BRBTS_EL1, BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1), 0
+        )
+        identity = BRBIDR0_EL1.make(NUMREC=entries, FORMAT=self.format, CC=CC_20_BITS)
+        self._accesses: dict[type[Register], Access] = {
+            _CONTROL: Access(lambda index: self._control, self._write_control),
+            _FUNCTION: Access(lambda index: self._function, self._write_function),
+            **{register: self._access_to(register) for register in self._stored},
+            BRBIDR0_EL1: Access(lambda index: identity),
+            BRBINFn_EL1: Access(self._read_information),
+            BRBSRCn_EL1: Access(lambda index: self._shown(index).from_address),
+            BRBTGTn_EL1: Access(lambda index: self._shown(index).to_address),
+            BRB_IALL: Access(None, lambda value, index: self._records.clear()),
+            BRB_INJ: Access(None, lambda value, index: self._inject()),
+        }
+
+    def accesses(self) -> dict[type[Register], Access]:
+        """What reads and writes each of its registers."""
+        return self._accesses
+
+    @property
+    def freezes(self) -> bool:
+        """Whether an overflow of the PMU stops it."""
+        return bool(self._control & _CONTROL.FZP.mask)
+
+    def overflow(self) -> None:
+        """Of an event counter of the PMU's, which freezes it: "BRBE freeze event"."""
+        if self.freezes and not self._function & _FUNCTION.PAUSED.mask:
+            self._stored[BRBTS_EL1] = self._timestamp()
+            self._function |= _FUNCTION.PAUSED.mask
+            self.freeze(True)
+
+    def _access_to(self, register: type[Register]) -> Access:
+        def write(value: int, index: int) -> None:
+            self._stored[register] = register.write(0, value)
+
+        return Access(lambda index: self._stored[register], write)
+
+    def _write_control(self, value: int, index: int) -> None:
+        self._control = value = _CONTROL.write(0, value)
+        self._records.note(bool(value & _CONTROL.CC.mask), bool(value & _CONTROL.MPRED.mask))
+        self.enable(bool(value & _CONTROL.E0BRE.mask))
+
+    def _write_function(self, value: int, index: int) -> None:
+        self._function = value = _FUNCTION.write(0, value)
+        excludes = bool(value & _FUNCTION.EnI.mask)
+        kinds = sum(1 << kind for kind, selected in _SELECTED_BY.items() if bool(value & selected) != excludes)
+        self._records.record(kinds)
+        self.freeze(bool(value & _FUNCTION.PAUSED.mask))
+
+    def _update(self) -> None:
+        """The first record after a time in which there were none has cycles that nobody knows."""
+        if not self._listens:
+            self._records.forget_time()
+        super()._update()
+
+    def _shown(self, index: int) -> Entry:
+        number = (self._function >> _BANK_SHIFT) % 4 * BANK_RECORDS + index
+        return self._aged(number) if number < self.entries else _NOTHING
+
+    def _read_information(self, index: int) -> int:
+        entry = self._shown(index)
+        known = _KNOWN.get(BranchKind(entry.kind))
+        if known is None:  # injected, or invalid
+            return entry.info
+        cycles = cycle_count(entry.cycles) << _CC_SHIFT if entry.timed else _UNKNOWN_CYCLES
+        return known | cycles | (_MISPREDICTED if entry.mispredicted else 0)
+
+    def _inject(self) -> None:
+        information, source, target = BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1
+        entry = Entry(self._stored[source], self._stored[target], info=self._stored[information])
+        self._records.top = (self._records.top + 1) % self.entries
+        self._records.write(self._records.top, *entry)
+        for register in (information, source, target):
+            self._stored[register] = 0

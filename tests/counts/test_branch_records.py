@@ -67,7 +67,7 @@ def run(program: str, isa: str, core_name: str, wanted: Sequence[Wanted]) -> tup
 def entries_of(unit: BranchRecords) -> list[tuple[int, int, int, int, bool, bool]]:
     """Newest first, without those that are empty."""
     found = [unit.read((unit.top - age) % unit.size) for age in range(unit.size)]
-    return [entry for entry in found if entry[3]]
+    return [entry[:6] for entry in found if entry[3]]
 
 
 def expected(branches: Sequence[Branch], wanted: Wanted) -> list[tuple[int, int, int, int, bool, bool]]:

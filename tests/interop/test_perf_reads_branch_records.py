@@ -1,14 +1,17 @@
-"""perf 6.1 and 6.12 print the branches that were recorded: of a loop each one, and callchains made of calls."""
+"""perf 6.1 and 6.12 print the branches that were recorded: those before each sample and no others, and callchains made
+of calls."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from branch_truth import branches, taken_branches
 from c_programs import build
 from guests import guest
 from real_perf import RealPerf, trixies_perf
@@ -19,8 +22,44 @@ FUNCTION leaf(int n) { volatile int sum = 0; for (int i = 0; i < n; ++i) sum += 
 FUNCTION middle(int n) { return leaf(n) + 1; }
 int main(void) { return middle(2000) == 0; }
 """
-BRANCH = re.compile(r"(0x[0-9a-f]+)/(0x[0-9a-f]+)/[MP]/-/-/\d+/(\w*)")  # from, to, mispredicted or not, cycles, type
-ENTRIES = {"skylake": 32, "redwood-cove": 32, "zen5": 16}
+BRANCH = re.compile(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP])/-/-/\d+/(\w*)")  # from, to, mispredicted, cycles, type
+
+
+@pytest.fixture
+def newest_perf(tmp_path: Path) -> RealPerf:
+    return RealPerf(tmp_path, trixies_perf("x86_64"))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Who records branches, on which core."""
+
+    core: str
+    entries: int
+    isa: str = "x86_64"
+    lent: tuple[str, ...] = ()
+    event: str = "br_inst_retired.all_branches"
+    drops: bool = False  # what has been recorded, behind each interrupt: as its driver does
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--core", self.core, *(word for unit in self.lent for word in ("--unit", unit)))
+
+
+UNITS = (
+    Unit("skylake", 32),
+    Unit("redwood-cove", 32),
+    Unit("zen5", 16, event="ex_ret_brn"),
+    Unit("neoverse-n1", 32, "aarch64", ("brbe",), "br_retired", drops=True),
+    Unit("ideal", 32, "aarch64", ("brbe",), "br_retired", drops=True),
+)
+LOOP_TO_10 = """
+int main(void) {
+    volatile int sum = 0;
+    for (int i = 0; i < 10; i++) sum += i;
+    return sum != 45;
+}
+"""
 
 
 @pytest.fixture(params=["6.1", "6.12"])
@@ -28,26 +67,72 @@ def perf(request: pytest.FixtureRequest, tmp_path: Path) -> RealPerf:
     return RealPerf(tmp_path, trixies_perf("x86_64") if request.param == "6.12" else ())
 
 
-def record(path: Path, core: str, *options: str, program: Path) -> Path:
-    words = ["record", "-q", "--core", core, *options, "-o", path, "--", program]
+def record(path: Path, unit: Unit, *options: str, program: Path, arguments: tuple[str, ...] = ()) -> Path:
+    words = ["record", "-q", *unit.options, *options, "-o", path, "--", program, *arguments]
     command = [sys.executable, "-m", "perfemu", *map(str, words)]
-    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    assert done.stderr == b""
     return path
 
 
-@pytest.mark.parametrize("core", ENTRIES)
-def test_each_branch_of_a_loop(core: str, perf: RealPerf, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{unit.core}-{unit.isa}")
+def test_each_branch_of_a_loop(unit: Unit, perf: RealPerf, tmp_path: Path) -> None:
     """loop_1k: one conditional branch, 1,000 times, of which it is taken 999. A sample behind each second one has those
     before it, as many as there are entries; the last is not taken, and the system call behind is in the kernel."""
-    program = guest("loop_1k", "x86_64").path
-    path = record(tmp_path / "perf.data", core, "-j", "any,save_type", "-e", "branches:u", "-c", "2", program=program)
+    program = guest("loop_1k", unit.isa).path
+    path = record(tmp_path / "perf.data", unit, "-j", "any,save_type", "-e", "branches:u", "-c", "2", program=program)
     samples = [BRANCH.findall(line) for line in perf.run("script", "-i", path, "-F", "ip,brstack").splitlines()]
-    assert [len(found) for found in samples] == [min(number, ENTRIES[core]) for number in range(2, 1001, 2)]
-    assert len({entry for found in samples for entry in found}) == 1
-    ((source, target, kind),) = set(samples[-1])
+    most = 2 if unit.drops else unit.entries
+    expected = [min(number, most) for number in range(2, 1001, 2)]
+    assert [len(found) for found in samples] == expected[:-1] + [1 if unit.drops else most]
+    assert len({(source, target, kind) for found in samples for source, target, _, kind in found}) == 1
+    source, target, _, kind = samples[-1][0]
     assert int(target, 16) < int(source, 16)
     assert kind == "COND"
     assert "COND: 100.0%" in perf.run("report", "--stdio", "-i", path, "-s", "dso_from,dso_to")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{unit.core}-{unit.isa}")
+def test_each_sample_has_the_branches_before_it(unit: Unit, perf: RealPerf, tmp_path: Path) -> None:
+    """embedded_mix: behind each 97th branch, taken or not, the taken ones before it are as the core knows them."""
+    period = 97
+    program = guest("embedded_mix", unit.isa).path
+    truth = branches(program, unit.core, ("1",))
+    options = ("-j", "any,u", "-e", "branches:u", "-c", str(period))
+    path = record(tmp_path / "perf.data", unit, *options, program=program, arguments=("1",))
+    found = [
+        [(int(source, 16), int(target, 16), missed == "M") for source, target, missed, _ in BRANCH.findall(line)]
+        for line in perf.run("script", "-i", path, "-F", "brstack").splitlines()
+    ]
+    expected = []
+    for end in range(period, len(truth) + 1, period):
+        begin = end - period if unit.drops else 0
+        before = [branch for branch in truth[max(begin, end - 20 * period) : end] if branch.taken]
+        expected.append([(one.source, one.target, one.mispredicted) for one in before[: -unit.entries - 1 : -1]])
+    assert found == expected
+    assert len(found) > 50
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{unit.core}-{unit.isa}")
+def test_a_loop_to_10(unit: Unit, newest_perf: RealPerf, tmp_path: Path) -> None:
+    """A sample behind each branch has it first, if it was taken: it leads to where the sample is. Those within main are
+    one to the loop's condition, which stands behind its body, and ten to the body.
+
+    perf takes branches with a period of 1 for BTS, by whichever PMU: so this has the PMU's own event."""
+    source = tmp_path / "loop.c"
+    source.write_text(LOOP_TO_10, encoding="utf-8")
+    program = build(source, unit.isa, tmp_path / "loop", "-O0")
+    path = record(tmp_path / "perf.data", unit, "-j", "any,u", "-e", f"{unit.event}:u", "-c", "1", program=program)
+    lines = newest_perf.run("script", "-i", path, "-F", "ip,brstack").splitlines()
+    named = newest_perf.run("script", "-i", path, "-F", "ip,brstacksym").splitlines()
+    taken, within = [], 0
+    for line, names in zip(lines, named, strict=True):
+        newest = BRANCH.search(line)
+        if newest is not None and newest[2] == line.split()[0]:
+            taken.append((int(newest[1], 16), int(newest[2], 16)))
+            within += re.match(r" *[0-9a-f]+ *main\+0x\w+/main\+0x", names) is not None
+    assert taken == taken_branches(program, unit.core)
+    assert within == 11
 
 
 @pytest.mark.parametrize("core", ["skylake", "redwood-cove"])
@@ -56,7 +141,7 @@ def test_callchains_of_calls(core: str, perf: RealPerf, tmp_path: Path) -> None:
     source.write_text(NESTED, encoding="utf-8")
     build(source, "x86_64", program)
     options = ("--call-graph", "lbr", "-e", "instructions:u", "-c", "500")
-    path = record(tmp_path / "perf.data", core, *options, program=program)
+    path = record(tmp_path / "perf.data", Unit(core, 32), *options, program=program)
     text = perf.run("script", "-i", path, "-F", "ip,sym")
     chains = [[line.split()[1] for line in block.splitlines() if line.split()] for block in text.split("\n\n")]
     of_leaf = [chain for chain in chains if chain and chain[0] == "leaf"]

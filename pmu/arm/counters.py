@@ -68,17 +68,9 @@ _THRESHOLD_BITS = PMEVTYPERn_EL0.TH.hi - PMEVTYPERn_EL0.TH.lo + 1
 class PmuCounters(RegisterDevice):
     """Of a PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
-    kept: tuple[str, ...] = (
-        "storage",
-        "_active",
-        "_freezing",
-        "_chains",
-        "_armed",
-        "_interrupting",
-        "_types",
-        "_probes",
-        "_levels",
-    )  # besides the bank
+    kept: tuple[str, ...] = (  # besides the bank
+        "storage", "_active", "_freezing", "_chains", "_armed", "_interrupting", "_types", "_probes", "_levels",
+    )  # fmt: skip
 
     def __init__(self, bank: CounterBank, model: PmuModel, counters: int | None = None) -> None:
         super().__init__()
@@ -100,7 +92,6 @@ class PmuCounters(RegisterDevice):
         self._active = 0  # counters that count now, if their event ever happens: enabled, and not frozen
         self._freezing = 0  # counters that an overflow of one of them stops
         self._watched = 0  # counters whose overflow stops what records branches
-        self._told = 0  # ... those whose bits of PMOVSCLR_EL0 it has been told of
         self._chains = 0  # odd counters that count CHAIN
         self._armed = self._interrupting = 0  # bank masks: whose overflow stops the core; ... asserts the interrupt
         self._types = [0] * n  # PMEVTYPER<n>_EL0
@@ -174,14 +165,13 @@ class PmuCounters(RegisterDevice):
         if not self._armed:  # the usual case of a guest's own PMU
             return False
         overflowed = self._bank.overflowed()
-        if self._freezing:
-            self._update_active()
-        if self._watched:
-            self._tell_of_overflows(self._from_bank(overflowed))
+        if self._freezing or self._watched:
+            self._react(overflowed)
         return bool(overflowed & self._interrupting)
 
-    def _tell_of_overflows(self, overflowed: int) -> None:
-        """There is something that some of them stop, once each time that their bits are set."""
+    def _react(self, overflowed: int) -> None:
+        """To a look at these counters of the bank: some may have stopped others."""
+        self._update_active()
 
     def take_interrupt(self) -> None:
         """Nothing: PMUIRQ stays asserted until software clears PMOVSCLR_EL0."""
@@ -314,13 +304,11 @@ class PmuCounters(RegisterDevice):
 
     def _clear_overflows(self, value: int, index: int) -> None:
         self._bank.clear_overflowed(self._to_bank(value & self._implemented))
-        self._told &= ~value
         if self._freezing:
             self._update_active()
 
     def _set_overflows(self, value: int, index: int) -> None:
         raised = value & self._implemented & ~self._from_bank(self._bank.overflowed())
-        self._told |= raised
         if raised:
             self._bank.set_overflowed(self._to_bank(raised))
         if self._freezing:

@@ -10,8 +10,8 @@ from functools import partial
 
 from emulator.cpu import Level
 from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
-from pmu.arm.branch_record_buffer import FEAT_BRBE, BranchRecordBuffer
-from pmu.arm.brbe_registers import BRBCR_EL1
+from pmu.arm.branch_record_buffer import FEAT_BRBE
+from pmu.arm.branches import PmuBranches
 from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR
 from pmu.arm.filters import counts_kernel, counts_user
 from pmu.arm.registers import (
@@ -35,10 +35,7 @@ from pmu.arm.registers import (
     PMEVCNTRn_EL0,
     PMEVTYPERn_EL0,
 )
-from pmu.arm.snapshots import PmuSnapshots
 from pmu.arm.version import INSTRUCTION_COUNTER, SNAPSHOTS
-from pmu.counter_bank import CounterBank
-from pmu.model import PmuModel
 from pmu.register import Register
 
 ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer, PMSS; PMICNTR
@@ -48,26 +45,11 @@ _OF_SELECTED = (PMXEVTYPER_EL0, PMXEVCNTR_EL0)
 _READ_ONLY = ((CR, CYCLE_BIT), (IR, INSTRUCTION_BIT), (ER, CYCLE_BIT - 1))  # with PMUSERENR_EL0.UEN
 
 
-class PmuV3(PmuSnapshots):
+class PmuV3(PmuBranches):
     """A PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
-
-    def __init__(
-        self,
-        bank: CounterBank,
-        model: PmuModel,
-        counters: int | None = None,
-        branches: BranchRecordBuffer | None = None,
-    ) -> None:
-        """`branches`: the core's branch records, if it has any."""
-        self.branches = branches
-        super().__init__(bank, model, counters)
 
     def _declare(self) -> None:
         super()._declare()
-        if self.branches is not None:
-            for register, access in self.branches.accesses().items():
-                self._compute(register, access.read, access.write)
-            self._compute(BRBCR_EL1, self._readers[BRBCR_EL1], self._control_branches)
         self._compute(PMSWINC_EL0, write=lambda value, index: self._increment(value, counts_kernel))
 
     @property
@@ -77,24 +59,6 @@ class PmuV3(PmuSnapshots):
         debug_features = self.version << 8 | (SNAPSHOTS in options) << 16
         debug_features |= 0 if self.branches is None else FEAT_BRBE << 52
         return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
-
-    def registers_of(self, register: type[Register]) -> int:
-        shown = self.branches is not None and register in self.branches.accesses()
-        return register.bank.count if shown and register.bank is not None else super().registers_of(register)
-
-    def _control_branches(self, value: int, index: int) -> None:
-        assert self.branches is not None, "its register has been written"
-        write = self.branches.accesses()[BRBCR_EL1].write
-        assert write is not None
-        write(value, index)
-        self._watched = self._implemented if self.branches.freezes else 0
-        self._arm()
-
-    def _tell_of_overflows(self, overflowed: int) -> None:
-        assert self.branches is not None, "it watches"
-        if overflowed & ~self._told:
-            self.branches.overflow()
-        self._told = overflowed
 
     def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
         counter = self._counter_shown_by(register, index)

@@ -11,7 +11,6 @@ from emulator.linux.machine import LinuxMachine
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from emulator.sysregs import SysReg, UndefinedRegister
-from unit.pmu.fake_bank import FakeBank
 from pmu.arm import brbe_registers
 from pmu.arm.branch_record_buffer import BranchRecordBuffer
 from pmu.arm.brbe_registers import (
@@ -36,6 +35,7 @@ from pmu.arm.brbe_registers import (
 from pmu.arm.pmuv3 import ID_AA64DFR0_EL1, PmuV3
 from pmu.arm.registers import PMCNTENSET_EL0, PMCR_EL0, PMOVSCLR_EL0, PMEVCNTRn_EL0, PMEVTYPERn_EL0
 from pmu.models.neoverse_n1 import MODEL
+from unit.pmu.fake_bank import FakeBank
 
 ONES = (1 << 64) - 1
 NOW = 123_456

@@ -1,0 +1,66 @@
+"""PmuBranches: a PMUv3 whose core records branches (FEAT_BRBE): their registers, and what an overflow does to them."""
+
+from __future__ import annotations
+
+from pmu.arm.branch_record_buffer import BranchRecordBuffer
+from pmu.arm.brbe_registers import BRBCR_EL1
+from pmu.arm.snapshots import PmuSnapshots
+from pmu.counter_bank import CounterBank
+from pmu.model import PmuModel
+from pmu.register import Register
+
+
+class PmuBranches(PmuSnapshots):
+    """Its unit is frozen once for each overflow: one whose bit has been set before is an old one."""
+
+    def __init__(
+        self,
+        bank: CounterBank,
+        model: PmuModel,
+        counters: int | None = None,
+        branches: BranchRecordBuffer | None = None,
+    ) -> None:
+        """`branches`: the core's branch records, if it has any."""
+        self.branches = branches
+        self._seen = 0  # the bits of PMOVSCLR_EL0 that have done their work
+        super().__init__(bank, model, counters)
+
+    def _declare(self) -> None:
+        super()._declare()
+        if self.branches is None:
+            return
+        for register, access in self.branches.accesses().items():
+            self._compute(register, access.read, access.write)
+        self._compute(BRBCR_EL1, self._readers[BRBCR_EL1], self._control_branches)
+
+    def registers_of(self, register: type[Register]) -> int:
+        shown = self.branches is not None and register in self.branches.accesses()
+        return register.bank.count if shown and register.bank is not None else super().registers_of(register)
+
+    def _control_branches(self, value: int, index: int) -> None:
+        assert self.branches is not None, "its register has been written"
+        write = self.branches.accesses()[BRBCR_EL1].write
+        assert write is not None, "it can be written"
+        write(value, index)
+        watched = self._implemented if self.branches.freezes else 0
+        if watched != self._watched:
+            self._watched = watched
+            self._arm()
+
+    def _react(self, overflowed: int) -> None:
+        if self._freezing:
+            super()._react(overflowed)
+        if self.branches is not None:
+            bits = self._from_bank(overflowed)
+            if bits & ~self._seen:
+                self.branches.overflow()
+            self._seen = bits
+
+    def _clear_overflows(self, value: int, index: int) -> None:
+        super()._clear_overflows(value, index)
+        self._seen &= ~value
+
+    def _set_overflows(self, value: int, index: int) -> None:
+        """By software, which is no overflow."""
+        self._seen |= value & self._implemented & ~self._from_bank(self._bank.overflowed())
+        super()._set_overflows(value, index)

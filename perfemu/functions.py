@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 
-from perfcore.perfdata.reader import PerfDataFile
-from perfcore.perfdata.writer import PerfDataWriter
 from perfemu.attributing import ExactSamples
 from perfemu.comparing.measured import EventCounts, Measured, measured_of
 from perfemu.events.attributes import Sampling
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interruption
-from perfemu.recording import Recorder
-from perfemu.reporting import read_profile
+from perfemu.kept_recording import KeptRecording
 from perfemu.scope import Scope
 from perfemu.session import Session
 from perfemu.statistics.counts import Counts
@@ -37,25 +33,17 @@ class FunctionCounter:
         self._complain = complain
         self._region = "" if scope.region is None else str(scope.region)
         recorded = [spec for spec in specs if spec.is_hardware and not spec.counts_nothing]
-        self._recorder = _recorder(session, recorded, scope, inherit)
-        self._stream = io.BytesIO()
-        if self._recorder is not None:
-            recorder = self._recorder
-            self._writer = PerfDataWriter(self._stream, recorder.described, recorder.features, pipe=True)
-            recorder.write_to(lambda: self._writer, interruption)
+        self._recording = (
+            KeptRecording(session, recorded, Sampling(inherit=inherit), scope, interruption, ExactSamples)
+            if recorded
+            else None
+        )
 
     def measured(self, counts: Counts) -> Measured:
         """After the run, which has counted `counts`."""
         known = Measured(counts.command, {}, self._session.isa, self._session.core.title)
-        if self._recorder is not None:
-            self._recorder.finish()
-            self._recorder.features.jit_files = self._session.symbol_files(
-                self._writer.pids_with_own_code, self._writer.mapped_files
-            )
-            self._writer.close()
-            self._stream.seek(0)
-            with PerfDataFile(self._stream, counts.command) as file:
-                known = measured_of(read_profile(file, self._session.space.sysroot or "", self._complain))
+        if self._recording is not None:
+            known = measured_of(self._recording.profile(counts.command, self._complain))
         known.name, known.region = counts.command, self._region
         events = {}
         for row in counts:
@@ -70,7 +58,3 @@ def _whole(name: str, total: int, known: Measured) -> EventCounts:
     if total != event.total:
         event.add_unattributed(total - event.total)
     return event
-
-
-def _recorder(session: Session, specs: Sequence[EventSpec], scope: Scope, inherit: bool) -> Recorder | None:
-    return Recorder(session, specs, Sampling(inherit=inherit), scope, make_exact=ExactSamples) if specs else None

@@ -320,6 +320,25 @@ class Recorder:
         return tuple((spec.name, count) for spec, count in left if count)
 
 
+def planned(
+    session: RecordedRun,
+    events: Sequence[str],
+    sampling: Sampling,
+    scope: Scope = PROGRAM,
+    changes: Changes = UNCHANGED,
+    when: When = ALWAYS,
+) -> tuple[list[EventSpec], Sampling]:
+    """What a Recorder will open for `events`, and how it samples, once the session knows within what it counts."""
+    session.count_within(scope, inherit=sampling.inherit)
+    if sampling.exact_callchains:
+        session.keep_calls()
+    sampling = replace(sampling, begins_later=when.toggles is not None, is_switched=when.control is not None)
+    if scope.ids is not None:
+        sampling = replace(sampling, inherit=True)  # by which alone the events come to those
+    specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
+    return specs, replace(sampling, of_cgroups=any(spec.cgroup is not None for spec in specs))
+
+
 def record(
     session: RecordedRun,
     events: Sequence[str],
@@ -343,14 +362,7 @@ def record(
 
     `when` says when samples are taken, all the time or not; `on_switch` hears of each begin and end.
     """
-    session.count_within(scope, inherit=sampling.inherit)
-    if sampling.exact_callchains:
-        session.keep_calls()
-    sampling = replace(sampling, begins_later=when.toggles is not None, is_switched=when.control is not None)
-    if scope.ids is not None:
-        sampling = replace(sampling, inherit=True)  # by which alone the events come to those
-    specs = [session.opened_as(spec) for spec in changes.applied(session.parse(events))]
-    sampling = replace(sampling, of_cgroups=any(spec.cgroup is not None for spec in specs))
+    specs, sampling = planned(session, events, sampling, scope, changes, when)
     recorder = Recorder(session, specs, sampling, scope, command_line, make_exact, files.pages, files.aux_pages)
     time = partial(_time_of, session)
     with (

@@ -170,7 +170,8 @@ def _branches(options: argparse.Namespace, graph: _CallGraph) -> int:
     return CALL_STACK if graph.by_branches else wanted
 
 
-def run(options: argparse.Namespace) -> int:
+def sampling_of(options: argparse.Namespace) -> Sampling:
+    """What the options say of samples. Raises UsageError."""
     if options.count is not None and options.freq is not None:
         raise UsageError("record: -c and -F exclude each other")
     if options.exact and (options.delay is not None or options.control is not None or options.overwrite):
@@ -178,7 +179,7 @@ def run(options: argparse.Namespace) -> int:
     if options.exact and options.cgroup:
         raise UsageError("record: --exact is of all control groups, not of those of -G")
     graph = options.call_graph or _CallGraph(exact=options.callchains and options.board is None)
-    sampling = Sampling(
+    return Sampling(
         frequency_hz=None if options.count is not None else options.freq or DEFAULT_FREQUENCY_HZ,
         period=options.count,
         rate_asked=options.count is not None or options.freq is not None,
@@ -195,12 +196,16 @@ def run(options: argparse.Namespace) -> int:
         branches=_branches(options, graph),
         per_thread=options.per_thread,
     )
+
+
+def run(options: argparse.Namespace) -> int:
+    sampling = sampling_of(options)
     output: str | BinaryIO = options.output
     if options.output == "-":
         if os.isatty(1):
             raise UsageError("record -o -: perf.data is not for a terminal; pipe it into a file or a reader")
         output = sys.stdout.buffer
-    session, scope = (_of_program if options.board is None else _of_board)(options)
+    session, scope = (session_of_program if options.board is None else _of_board)(options)
     check_cgroup_options(options, scope, "record -G")
 
     if options.dry_run:
@@ -241,7 +246,8 @@ def run(options: argparse.Namespace) -> int:
     return recorded.ending.exit_status
 
 
-def _of_program(options: argparse.Namespace) -> tuple[RecordedRun, Scope]:
+def session_of_program(options: argparse.Namespace) -> tuple[Session, Scope]:
+    """The run, which has yet to be built, and what of it is recorded. Raises UsageError."""
     refuse_board_options(options)
     if options.kallsyms is not None:
         raise UsageError("record --kallsyms: is of a board's kernel; a program's has no code")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,14 @@ from guests import ISAS, guest
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.reader import open_perf_data
 from perfemu import api
-from perfemu.events.attributes import is_exact
+from perfemu.attributing import ExactSamples
+from perfemu.events.attributes import Sampling, is_exact
+from perfemu.interruption import Interruption
+from perfemu.kept_recording import KeptRecording
+from perfemu.recording import planned
+from perfemu.scope import PROGRAM
+from perfemu.session import Session
+from perfemu.streams import Streams
 
 TASKS = Path(__file__).with_name("tasks.c")
 EVENTS = {
@@ -170,3 +178,25 @@ def test_what_is_of_no_instruction_is_named(tmp_path: Path) -> None:
     done = perfemu("record", "--exact", "-q", "-e", "instructions,page-faults", path, cwd=tmp_path)
     told = rb"perfemu: record: \d+ of page-faults:u were of no instruction, and are not in the file\n"
     assert re.fullmatch(told, done.stderr)
+
+
+@pytest.mark.parametrize(("isa", "core"), [(isa, core) for isa in ISAS for core in MODELLED[isa]])
+def test_samples_beside_exact_counts_are_those_without(isa: str, core: str) -> None:
+    """A period ends at the instruction at which it does: also where the models are asked behind each instruction."""
+
+    def samples(beside: Sequence[str]) -> list[tuple[int, int]]:
+        with Streams(None, capture=True) as streams, Interruption() as interruption:
+            session = Session(streams.connect(api.Guest([guest("sort", isa).path, "2000"], core=core)))
+            specs, sampling = planned(session, ["cycles"], Sampling(frequency_hz=None, period=1009))
+            exactly, _ = planned(session, beside, Sampling())
+            recording = KeptRecording(session, specs, sampling, PROGRAM, interruption)
+            if exactly:
+                KeptRecording(session, exactly, Sampling(), PROGRAM, interruption, ExactSamples)
+            session.run(interruption)
+        (event,) = recording.profile("samples", pytest.fail, keeps_moments=True).events
+        return [(moment.time_ns, moment.sample.place.address) for moment in event.moments]
+
+    alone = samples([])
+    assert len(alone) > 100
+    assert samples(["cycles"]) == alone
+    assert samples(["branch-misses"]) == alone

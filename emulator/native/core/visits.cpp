@@ -294,7 +294,7 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         while (visit.first < last && !due) {
             const unsigned op = visit.first;
             visit.first = model.pipeline->retire(*block.prepared, model.found.data(), op, op + 1, next, limit);
-            due = visit.first == op;
+            due = model.pipeline->cycle() >= limit;
             attribute_models(visit.block->address + visit.block->ops[op].offset);
         }
     } else {

@@ -15,7 +15,7 @@ from perfcore.events.drivers.hardware import HardwareDriver
 from perfemu.boards import BoardSession
 from perfemu.counters import enable_groups
 from perfemu.events.attributes import stat_attr
-from perfemu.recording import RecordedRun, open_sampling
+from perfemu.recorder import RecordedRun, open_sampling
 from perfemu.regions import SymbolRegion
 from perfemu.session import Session
 from pmu.model import PmuModel

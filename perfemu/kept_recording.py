@@ -11,7 +11,7 @@ from perfemu.events.attributes import Sampling
 from perfemu.events.spec import EventSpec
 from perfemu.interruption import Interruption
 from perfemu.profile.profile import Profile
-from perfemu.recording import MakeExact, Recorder
+from perfemu.recorder import MakeExact, Recorder
 from perfemu.reporting import read_profile
 from perfemu.scope import Scope
 from perfemu.session import Session

@@ -61,6 +61,7 @@ COMMANDS = (
     Command("diff", "Show what two profiles, stat results or programs differ in", "[OPTIONS] [OLD NEW]"),
     Command("html", "Make a web page of perf.data, or of the differences of two", "[OPTIONS] [FILE [OLD]]"),
     Command("check", "Hold the counts of benchmarks against a baseline", "[OPTIONS] [FILE]"),
+    Command("truth", "Hold a profile against the exact counts of the same run", "[OPTIONS] [FILE]..."),
     Command("annotate", "Read perf.data and show code, with what events were where", "[OPTIONS] [SYMBOL]"),
     Command("script", "Read perf.data and print its samples as text"),
     Command("list", "List the events that a core's PMU can count, and the cores", "[OPTIONS] [KIND | PATTERN]..."),

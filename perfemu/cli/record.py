@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO, NamedTuple
 
 from perfcore.events.settings import Settings
@@ -45,7 +46,8 @@ from perfemu.events.attributes import DEFAULT_FREQUENCY_HZ, Sampling
 from perfemu.events.branch_filters import ANY_BRANCH, CALL_STACK, branch_filter
 from perfemu.interruption import die_of
 from perfemu.moments import When
-from perfemu.recording import DEFAULT_EVENTS, MakeExact, Recorded, RecordedRun, record
+from perfemu.recorder import MakeExact, RecordedRun
+from perfemu.recording import DEFAULT_EVENTS, Recorded, ViewsBeside, record
 from perfemu.scope import Scope, scope_of_cpus
 from perfemu.session import Session
 
@@ -54,6 +56,7 @@ EXAMPLES = """\
   perfemu record -e instructions -c 100000 -g ./prog every 100,000 instructions, with callchains
   perfemu record -e '{cycles,branches}' -o my.data ./prog
   perfemu record -o - ./prog | perf report -i -      through a pipe; the guest's output goes to stderr
+  perfemu record --core skylake --all-units ./prog   and what PT, BTS and LBR see of it: perf.data.pt, ...
   perfemu record --board virt --memory 1G Image      a whole kernel, on each of its CPUs
   perfemu report                                     shows what was recorded; so does perf report
 """
@@ -66,6 +69,12 @@ _OF_TASKS = {  # field of the options -> its flag
     "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
     "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups", "cgroup": "-G",
     "sample_namespaces": "--namespaces",
+}  # fmt: skip
+
+_ONE_VIEW = {  # what --all-units cannot be with
+    "board": "--board", "exact": "--exact", "no_samples": "-n", "delay": "-D", "control": "--control", "cgroup": "-G",
+    "switch_output": "--switch-output", "timestamp_filename": "--timestamp-filename", "max_size": "--max-size",
+    "overwrite": "--overwrite", "per_thread": "--per-thread", "branch_any": "-b", "branch_filter": "-j",
 }  # fmt: skip
 
 
@@ -84,6 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no samples, but how often each instruction made each event: all of them, in the same file format",
     )
+    parser.add_argument(
+        "--all-units", action="store_true",
+        help="record what each of the core's units sees of the run, too, and exact counts: FILE.pt, FILE.exact, ...",
+    )  # fmt: skip
     parser.add_argument("-n", "--no-samples", action="store_true", help="no samples: with -s, counts alone")
     parser.add_argument(
         "-g", dest="callchains", action="store_true", help="record callchains: exact ones; of boards by frame pointers"
@@ -230,6 +243,7 @@ def run(options: argparse.Namespace) -> int:
         when=When(options.delay, control=options.control),
         on_switch=None if options.quiet else counting_teller(),
         files=files_of(options),
+        views_beside=_all_units(options, session) if options.all_units else None,
     )
     if recorded.ending is not None:
         announce_death(session.guest.command[0], recorded.ending)
@@ -241,6 +255,8 @@ def run(options: argparse.Namespace) -> int:
         say_if_elsewhere(options.output, recorded.path)
     if not options.quiet:
         _say_what_was_written(recorded, _shown(recorded, options.output))
+        for each in recorded.beside:
+            _say_size(each.path, each.size_bytes, each.samples)
     if recorded.interrupted_by is not None or recorded.ending is None:
         die_of(recorded.interrupted_by or 0)
     return recorded.ending.exit_status
@@ -282,6 +298,20 @@ def _shown(recorded: Recorded, output: str) -> str:
     return output if output == "-" else recorded.path
 
 
+def _all_units(options: argparse.Namespace, session: RecordedRun) -> ViewsBeside:
+    for name, flag in _ONE_VIEW.items():
+        if getattr(options, name):
+            raise UsageError(f"record --all-units: is of a program's whole run, by each unit: not with {flag}")
+    if options.output == "-":
+        raise UsageError("record --all-units: a pipe is one file: name them by -o FILE")
+    assert isinstance(session, Session), "it is of a program"
+
+    # only who wants all views needs it
+    from perfemu.all_units import unit_views
+
+    return partial(unit_views, session, session.pmu_model)
+
+
 def _exact() -> MakeExact:
     from perfemu.attributing import ExactSamples
 
@@ -290,8 +320,6 @@ def _exact() -> MakeExact:
 
 def _say_what_was_written(recorded: Recorded, name: str) -> None:
     """As perf. Of several files, each."""
-    samples = f" ({recorded.samples} samples)" if recorded.samples else ""
-    size = recorded.size_bytes / 1024 / 1024
     if recorded.full:
         tell(f"[ perfemu record: size limit reached ({recorded.size_bytes >> 10} KB), the program was stopped ]")
     tell(f"[ perfemu record: Woken up {recorded.wakeups} times to write data ]")
@@ -299,4 +327,9 @@ def _say_what_was_written(recorded: Recorded, name: str) -> None:
         tell(f"[ perfemu record: {recorded.dropped_files} earlier files were not kept ]")
     for path in recorded.files:
         tell(f"[ perfemu record: Dump {path} ]")
-    tell(f"[ perfemu record: Captured and wrote {size:.3f} MB {name}{samples} ]")
+    _say_size(name, recorded.size_bytes, recorded.samples)
+
+
+def _say_size(name: str, size_bytes: int, samples: int) -> None:
+    counted = f" ({samples} samples)" if samples else ""
+    tell(f"[ perfemu record: Captured and wrote {size_bytes / 1024 / 1024:.3f} MB {name}{counted} ]")

@@ -15,8 +15,9 @@ from end_to_end.test_fast_forward import THREADS, sort
 from guests import ISAS
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.file_limits import RING_BUFFER_PAGES
 from perfemu.guest import Guest
-from perfemu.recording import RING_BUFFER_PAGES, open_sampling
+from perfemu.recorder import open_sampling
 from perfemu.session import Session
 
 CORES = {"x86_64": "zen5", "aarch64": "cortex-a55"}

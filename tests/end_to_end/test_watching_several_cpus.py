@@ -14,8 +14,9 @@ from guests import ISAS
 from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counters import enable_groups, open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
+from perfemu.file_limits import RING_BUFFER_PAGES
 from perfemu.guest import Guest
-from perfemu.recording import RING_BUFFER_PAGES, open_sampling
+from perfemu.recorder import open_sampling
 from perfemu.session import Session
 from unit.linux_process.test_sharing import SOURCE
 

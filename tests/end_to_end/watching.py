@@ -17,7 +17,7 @@ from perfcore.events.ring_buffer import RingBuffer
 from perfemu.counters import open_counters
 from perfemu.events.attributes import Sampling, record_attrs, user_mode_only
 from perfemu.guest import Guest
-from perfemu.recording import open_sampling
+from perfemu.recorder import open_sampling
 from perfemu.session import Session
 
 MANY = (

@@ -1,0 +1,1 @@
+"""truth: what a sampled profile says, held against the exact counts of the same run."""

@@ -62,6 +62,9 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     )
     units = frozenset((*loaded.units, *loaded.lent))
     sources = *limited.sources, *unit_pmus(units, loaded.unit_versions)
+    if "brs" in units:
+        aliases = {**limited.sysfs_aliases, "branch-brs": "ex_ret_brn_tkn"}
+        limited = replace(limited, sysfs_aliases=aliases)
     return replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
 
 

@@ -57,6 +57,7 @@ _BRANCH_UNITS = {  # unit -> the driver of the PMUs that it goes with
     "lbr": "intel_core",
     "arch_lbr": "intel_core",
     "amd_lbr": "amd_core",
+    "brs": "amd_core",
     "brbe": "arm_pmuv3",
 }
 _OF_X86 = {"lbr": _lbr, "arch_lbr": _arch_lbr, "amd_lbr": _amd_lbr}
@@ -131,6 +132,8 @@ def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> A
     from perfcore.events.drivers.amd_core import AmdCore
     from pmu.amd.core_counters import CoreCounters
 
+    if _branch_unit(model) == "brs":
+        return _amd_with_sampling(cpus, model, counters)
     unit = _x86_unit(model)
     pmus = [
         CoreCounters(
@@ -140,6 +143,24 @@ def _amd(cpus: Sequence[Cpu], model: PmuModel, counters: int, clock: Clock) -> A
     ]
     driver = AmdCore(cpus, pmus)
     driver.branches = None if unit is None else unit.drive(cpus, pmus)
+    return Attached(driver, pmus)
+
+
+def _amd_with_sampling(cpus: Sequence[Cpu], model: PmuModel, counters: int) -> Attached:
+    from emulator._native import BranchTraceStore
+    from perfcore.events.drivers.amd_brs import BranchSamples
+    from perfcore.events.drivers.amd_core import AmdCore
+    from pmu.amd.branch_sampling import BranchSampling
+    from pmu.amd.core_counters import CoreCounters
+
+    pmus = [
+        CoreCounters(
+            core.add_bank(model.bank_size(counters)), model, counters, sampling=BranchSampling(BranchTraceStore(core))
+        )
+        for core in (cpu.core for cpu in cpus)
+    ]
+    driver = AmdCore(cpus, pmus)
+    driver.branches = BranchSamples(cpus, pmus)
     return Attached(driver, pmus)
 
 
@@ -181,6 +202,10 @@ def _branches_in_cpuid(model: PmuModel) -> Callable[[int, int, Leaf], Leaf]:
         from pmu.amd import last_branch_stack
 
         return last_branch_stack.cpuid_of_branches
+    if "brs" in model.units:
+        from pmu.amd import branch_sampling
+
+        return branch_sampling.cpuid_of_branches
     return lambda leaf, subleaf, plain: plain
 
 

@@ -15,7 +15,7 @@ from emulator.core_file.keys import MODELS, Key, Kind, Table
 from emulator.core_file.layers import CoreFileError, Layers, Tables, dotted, read_layers, shown, some, unknown
 from emulator.core_file.schema import Path as KeyPath
 from emulator.core_file.schema import children_of, table_of
-from emulator.core_file.units import BRANCH_RECORDS
+from emulator.core_file.units import BRANCH_RECORDS, INSTEAD_OF
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"(\d{1,12}) ?([A-Za-z]*)")
@@ -56,7 +56,9 @@ class CoreFile:
 
     def with_units(self, names: Sequence[str]) -> CoreFile:
         """The same, and with these units."""
-        return replace(self, lent=tuple(name for name in dict.fromkeys(names) if name not in self.units))
+        replaced = {INSTEAD_OF.get(name) for name in names}
+        units = tuple(name for name in self.units if name not in replaced)
+        return replace(self, units=units, lent=tuple(name for name in dict.fromkeys(names) if name not in units))
 
     @property
     def title(self) -> str:

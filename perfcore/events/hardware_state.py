@@ -17,6 +17,7 @@ class HardwareState:
         "code",
         "config",
         "counter_mask",
+        "early",
         "expiry",
         "idx",
         "index_among",
@@ -51,6 +52,7 @@ class HardwareState:
         self.write_counter: Callable[[int], None]
         self.counter_mask = 0  # the counter's bits
         self.longest_period = 0  # that can be programmed at once
+        self.early = 0  # so many events before a period ends, its counter overflows
         self.expiry = 0  # ns: when a clock event's timer fires
         self.stopped = True
         self.branches: RecordedBranches | None = None  # if it samples them

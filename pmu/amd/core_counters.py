@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from emulator.sysregs import UndefinedRegister
+from pmu.amd.branch_sampling import BranchSampling
 from pmu.amd.registers import (
     LEGACY_COUNTERS,
     LVT_PMC,
@@ -71,10 +72,16 @@ class CoreCounters(X86Counters):
     masks_its_vector = False
 
     def __init__(
-        self, bank: CounterBank, model: PmuModel, counters: int | None = None, branches: BranchUnit | None = None
+        self,
+        bank: CounterBank,
+        model: PmuModel,
+        counters: int | None = None,
+        branches: BranchUnit | None = None,
+        sampling: BranchSampling | None = None,
     ) -> None:
-        """`branches`: the core's last branch stack, if it has one."""
-        self.branches = branches
+        """`branches`: the core's last branch stack, if it has one; `sampling`: what samples branches instead."""
+        self.branches, self.sampling = branches, sampling
+        self._branch_units = [unit for unit in (branches, sampling) if unit is not None]
         n = model.counters if counters is None else counters
         if not 0 <= n <= MOST_COUNTERS:
             raise ValueError(f"{model.name}: {n} core counters; there can be 0 to {MOST_COUNTERS}")
@@ -107,8 +114,8 @@ class CoreCounters(X86Counters):
         for register in (PerfCntrGlobalStatusClr, PerfCntrGlobalStatusSet):
             self._compute_status(register)
         self._store(DebugCtl)
-        if self.branches is not None:
-            for of_branches, access in self.branches.accesses().items():
+        for unit in self._branch_units:
+            for of_branches, access in unit.accesses().items():
                 self._compute(of_branches, access.read, access.write)
         self._store(LVT_PMC)
 
@@ -145,9 +152,15 @@ class CoreCounters(X86Counters):
 
     def _note_overflows(self) -> None:
         new = self._bank.overflowed()
+        if self.sampling is not None:
+            self._overflow(self.sampling.take_held())
         if not new:
             return
         self._bank.clear_overflowed(new)
+        self._overflow(new & ~self.sampling.hold(new & self._interrupting) if self.sampling is not None else new)
+
+    def _overflow(self, new: int) -> None:
+        """Of these counters, with all that comes of it."""
         self._overflowed |= new
         interrupting = new & self._interrupting
         self._pending |= interrupting
@@ -274,8 +287,9 @@ class CoreCounters(X86Counters):
         super().write(register, value, index)
 
     def registers_of(self, register: type[Register]) -> int:
-        if self.branches is not None and register in self.branches.accesses():
-            return 1 if register.bank is None else self.branches.entries
+        for unit in self._branch_units:
+            if register in unit.accesses():
+                return 1 if register.bank is None else unit.entries
         return 1 if register.bank is None else min(self._count_of(register), register.bank.count)
 
     def set_local_vector(self, entry: int) -> None:

@@ -34,6 +34,16 @@ class PERF_CTLx(Register):
     HostOnly = RW(41)
 
 
+RAW_EVENT_MASK = (  # AMD64_RAW_EVENT_MASK: what selects an event, and how it is counted
+    PERF_CTLx.EventSelectLow.mask
+    | PERF_CTLx.EventSelectHigh.mask
+    | PERF_CTLx.UnitMask.mask
+    | PERF_CTLx.Edge.mask
+    | PERF_CTLx.Inv.mask
+    | PERF_CTLx.CntMask.mask
+)
+
+
 class PERF_CTRx(Register):
     """Counter x."""
 

@@ -10,8 +10,14 @@ import pytest
 
 from c_programs import build
 
-CORES = {"skylake": "x86_64", "redwood-cove": "x86_64", "zen5": "x86_64", "neoverse-n1": "aarch64"}
-LENT = {"neoverse-n1": ("--unit", "brbe")}
+CORES = {
+    "skylake": "x86_64",
+    "redwood-cove": "x86_64",
+    "zen4": "x86_64",
+    "zen5": "x86_64",
+    "neoverse-n1": "aarch64",
+}
+LENT = {"neoverse-n1": ("--unit", "brbe"), "zen4": ("--unit", "brs")}
 SEEDS = range(1, 9)
 INSTRUCTIONS = "3000000"
 

@@ -58,6 +58,17 @@ static unsigned long long some_config(void) {
     }
 }
 
+// One that samples branches, as its kind of unit likes it: all of them for any, 0xC4 for AMD's branch sampling alone.
+static void want_branches(struct perf_event_attr* attr) {
+    attr->type = below(2) ? PERF_TYPE_RAW : PERF_TYPE_HARDWARE;
+    attr->config = attr->type == PERF_TYPE_RAW ? 0xC4 : below(8);
+    attr->config1 = attr->config2 = 0;
+    attr->freq = attr->precise_ip = 0;
+    attr->sample_period = 1 + below(300);
+    attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
+    attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
+}
+
 static void open_event(void) {
     if (event_count == MOST_EVENTS) return;
     struct perf_event_attr attr = {.size = sizeof attr, .exclude_hv = 1};
@@ -79,6 +90,7 @@ static void open_event(void) {
     attr.aux_sample_size = below(10) ? 0 : below(8192);
     attr.read_format = below(16);
     attr.wakeup_events = below(3);
+    if (!below(4)) want_branches(&attr);
     int leader = event_count && !below(3) ? events[below((unsigned)event_count)] : -1;
     int event = (int)syscall(SYS_perf_event_open, &attr, 0, below(4) ? -1 : 0, leader, below(10) ? 0 : 8);
     if (event >= 0) events[event_count++] = event;

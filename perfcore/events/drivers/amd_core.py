@@ -12,6 +12,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
+from perfcore.events.drivers.amd_brs import BranchSamples
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.sources import source_types
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
@@ -20,6 +21,7 @@ from perfcore.events.hardware_state import HardwareState
 from pmu.amd.ibs_registers import IBS_OP_CTL
 from pmu.amd.registers import (
     LVT_PMC,
+    RAW_EVENT_MASK,
     PERF_CTLx,
     PERF_CTRx,
     PerfCntrGlobalCtl,
@@ -30,10 +32,6 @@ from pmu.device import Pmu
 from pmu.generic_events import HardwareId
 from pmu.register import Register
 
-_EVENT = PERF_CTLx.EventSelectLow.mask | PERF_CTLx.EventSelectHigh.mask
-_RAW = (  # AMD64_RAW_EVENT_MASK
-    _EVENT | PERF_CTLx.UnitMask.mask | PERF_CTLx.Edge.mask | PERF_CTLx.Inv.mask | PERF_CTLx.CntMask.mask
-)
 _ENABLE = PERF_CTLx.En.mask
 _MOST_PRECISE_IBS = 2
 _COUNTS_OPS = IBS_OP_CTL.IbsOpCntCtl.mask
@@ -50,6 +48,7 @@ _OF_IBS = (  # what of a sample no counter knows
     | SampleType.ADDR
     | SampleType.PHYS_ADDR
 )
+_BRS_COUNTER = 0
 _LVT_NMI = LVT_PMC.make(MT=4)
 
 
@@ -95,7 +94,7 @@ class AmdCore(X86Driver):
         pmu.write(LVT_PMC, _LVT_NMI)
 
     def raw_code(self, config: int) -> int:
-        return config & _RAW
+        return config & RAW_EVENT_MASK
 
     def configuration(self, event: PerfEvent, code: int) -> int:
         """PERF_CTL without En. x86_pmu_hw_config, amd_pmu_hw_config; there are no hosts or guests without SVM."""
@@ -107,6 +106,14 @@ class AmdCore(X86Driver):
 
     def fixed_index(self, number: int) -> int:
         raise ValueError(f"{self.name} has no fixed counter {number}")
+
+    def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
+        """Branch sampling has counter 0: amd_brs_event_constraint. Others leave it free as long as they can."""
+        if not isinstance(self.branches, BranchSamples):
+            return super().free_index(pmu, used, event)
+        if event.hw.branches is not None:
+            return None if _BRS_COUNTER in used else _BRS_COUNTER
+        return next((index for index in (*range(1, pmu.counters), _BRS_COUNTER) if index not in used), None)
 
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return PERF_CTRx, index
@@ -143,6 +150,8 @@ class AmdCore(X86Driver):
             status = read_status()
             clear(status & all_counters)
             handle_overflows(counters, status & all_counters)
+            if self.branches is not None:
+                self.branches.go_on(counters.cpu)
             if status & frozen:
                 clear(frozen)
 

@@ -102,7 +102,7 @@ class LastBranchStacks(BranchStacks):
             source = LastBranchFromIpx(pmu.read(LastBranchFromIpx, age))
             flags = BranchFlag.MISPRED if source.MisPredict else BranchFlag.PREDICTED
             speculation = _SPECULATION[target.Valid << 1 | target.Spec] << BRANCH_SPEC_SHIFT
-            found.append(BranchEntry(_extended(source.LbrFrom), _extended(target.LbrTo), flags | speculation))
+            found.append(BranchEntry(extended(source.LbrFrom), extended(target.LbrTo), flags | speculation))
         return BranchStack(0, filtered(branches, cpu, found))
 
 
@@ -114,7 +114,7 @@ _SPECULATION = (  # lbr_spec_map, by Valid and Spec
 )
 
 
-def _extended(address: int) -> int:
+def extended(address: int) -> int:
     """sign_ext_branch_ip, of 48 bits."""
     address &= _VIRTUAL_ADDRESS
     return address | (~_VIRTUAL_ADDRESS & (1 << 64) - 1 if address >> 47 else 0)

@@ -127,10 +127,8 @@ class HardwareDriver(ABC):
         attr = event.attr
         if attr.type not in (PerfType.HARDWARE, PerfType.HW_CACHE, PerfType.RAW, self.type):
             raise LinuxError(ENOENT, f"{self.name}: attr.type {attr.type} is not its own")
-        if attr.sample_type & SampleType.BRANCH_STACK:
-            if self.branches is None:
-                raise LinuxError(EOPNOTSUPP, f"{self.name}: this core has no branch records")
-            event.hw.branches = self.branches.configured(event)
+        if attr.sample_type & SampleType.BRANCH_STACK and self.branches is None:
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: this core has no branch records")
         code = self._code(attr)
         self._refuse_unknown(event, code)
         hw = event.hw
@@ -138,6 +136,8 @@ class HardwareDriver(ABC):
         hw.code = self.selected_code(hw.config)
         hw.counter_mask = (1 << self.width_bits(event)) - 1
         hw.longest_period = self.longest_period(event)
+        if self.branches is not None and attr.sample_type & SampleType.BRANCH_STACK:
+            hw.branches = self.branches.configured(event)
         if not event.is_sampling:
             hw.sample_period = hw.last_period = hw.period_left = hw.longest_period
         if not event.is_leader and not self.group_fits(event):
@@ -354,6 +354,8 @@ class HardwareDriver(ABC):
             hw.missed, beyond = divmod(-left, period)
             left = hw.period_left = period - beyond
             hw.last_period = period
+        if left > hw.early:
+            left -= hw.early
         if left > hw.longest_period:
             left = hw.longest_period
         hw.prev_count = -left & hw.counter_mask

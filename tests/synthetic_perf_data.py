@@ -11,7 +11,7 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import Misc, SampleType
 from perfcore.abi.read_format import ReadValues
 from perfcore.abi.records import Comm, Exit, Fork, Mmap2, Record
-from perfcore.abi.sample import Sample, sample_encoder, sample_id_encoder
+from perfcore.abi.sample import BranchEntry, Sample, sample_encoder, sample_id_encoder
 from perfcore.perfdata.features import CpuCount, EventDescription, Features
 from perfcore.perfdata.writer import PerfDataWriter
 
@@ -83,6 +83,7 @@ class Recording:
         tid: int = 0,
         read: Sequence[ReadValues] = (),
         cpu: int = 0,
+        branches: Sequence[BranchEntry] = (),
     ) -> None:
         """A sample at `ip`, called from `callers` (return addresses, innermost first)."""
         described = self.events[number]
@@ -94,6 +95,7 @@ class Recording:
             time=self._now(),
             period=period,
             cpu=cpu,
+            branches=list(branches),
             id=identifier,
             identifier=identifier,
             read=list(read),

@@ -39,12 +39,14 @@ FIELDS = (
     Field("srcline"),
     Field("period"),
     Field("weight", SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "WEIGHT"),
+    Field("brstack", SampleType.BRANCH_STACK, "BRANCH_STACK"),
+    Field("brstacksym", SampleType.BRANCH_STACK, "BRANCH_STACK"),
     Field("phys_addr", SampleType.PHYS_ADDR, "PHYS_ADDR"),
     Field("misc"),
 )
 BY_NAME = {field.name: field for field in FIELDS}
 NOT_MODELLED = (
-    *("iregs", "uregs", "brstack", "brstacksym", "brstackinsn", "brstackinsnlen", "brstackoff", "flags", "data_src"),
+    *("iregs", "uregs", "brstackinsn", "brstackinsnlen", "brstackoff", "flags", "data_src"),
     *("bpf-output", "callindent", "insn", "insnlen", "synth", "metric", "srccode", "ipc", "tod", "data_page_size"),
     *("code_page_size", "ins_lat", "machine_pid", "vcpu", "cgroup", "retire_lat"),
 )

@@ -29,6 +29,10 @@ class Frames:
         """Of the address that the sample tells."""
         return self._tasks.resolve(sample.pid, sample.addr, in_kernel=bool(sample.addr >> 63))
 
+    def branch(self, sample: Sample, address: int) -> Place:
+        """Of a branch before the sample, which perf takes for one at its level."""
+        return self._tasks.resolve(sample.pid, address, in_kernel(sample))
+
     def chain(self, sample: Sample) -> tuple[Place, ...]:
         """Innermost first."""
         addresses = tuple(sample.callchain)

@@ -10,6 +10,7 @@ from perfcore.abi.sample import Sample
 from perfcore.perfdata.features import EventDescription
 from perfemu.profile.places import Place
 from perfemu.profile.tasks import Thread
+from perfemu.script.branches import branch_text
 from perfemu.script.frames import Frames
 from perfemu.visible import visible
 
@@ -100,6 +101,7 @@ class SampleLines:
         self._frames = frames
         self._misc, self._addr, self._weight = "misc" in fields, "addr" in fields, "weight" in fields
         self._ip, self._phys_addr = "ip" in fields, "phys_addr" in fields
+        self._branches = branch_text(fields, frames)
         self._in_block = options.chains and bool(described.attr.sample_type & SampleType.CALLCHAIN) and "ip" in fields
         self._most = options.most_frames
         self._start = start_line(fields, clock, self._in_block)
@@ -127,6 +129,8 @@ class SampleLines:
             text += f"{sample.weight:16}"
         if self._ip:
             text += self._place(sample, place)
+        if self._branches is not None:
+            text += self._branches(sample)
         if self._phys_addr:
             text += f"{sample.phys_addr:16x}"
         return text + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,8 +14,9 @@ from end_to_end.command import perfemu
 from guests import ISAS, guest
 from perfcore.abi.constants import Misc, SampleType
 from perfcore.abi.records import Exit, Lost, LostSamples, Mmap, Switch, SwitchCpuWide
+from perfcore.abi.sample import BranchEntry
 from perfcore.perfdata.features import EventDescription
-from real_perf import RealPerf
+from real_perf import RealPerf, trixies_perf
 from synthetic_elf import ADDRESS, TEXT_OFFSET, ElfSymbol, synthetic_elf
 from synthetic_perf_data import PID, SAMPLE_TYPE, Recording, event
 
@@ -156,3 +158,33 @@ def test_perfs_own_recording(tmp_path: Path) -> None:
         ("--ns", "-F", "comm,pid,tid,time,ip,sym,dso"),
     ):
         assert "main" in same(RealPerf(tmp_path), data, *options)
+
+
+@pytest.mark.parametrize(
+    ("isa", "options"),
+    [
+        ("x86_64", ("--core", "skylake", "-j", "any,u")),
+        ("x86_64", ("--core", "zen5", "-j", "any_call,any_ret,u,save_type")),
+        ("aarch64", ("--unit", "brbe", "-b")),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_branch_stacks(isa: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    """As perf 6.12 has them: 6.1 does not say whether a branch was speculative."""
+    path, perf = tmp_path / "data", RealPerf(tmp_path, trixies_perf("x86_64"))
+    perfemu("record", "-q", *options, "-e", "instructions", "-c", "20011", "-o", path, guest("sort", isa).path)
+    text = same(perf, path, "-F", "comm,time,ip,sym,dso,brstack")
+    assert len(re.findall("/[MP]/-/-/[0-9]+/", text)) > 100
+    text = same(perf, path, "-F", "ip,brstacksym")
+    assert len(re.findall(r"\w\+0x\w+/\w+\+0x\w+/[MP]/", text)) > 100
+
+
+def test_branches_that_only_others_record(tmp_path: Path) -> None:
+    """Transactions, kinds of later days, what is not known: flags by hand."""
+    made = by_hand(tmp_path, [event(sample_type=SAMPLE_TYPE | SampleType.BRANCH_STACK)])
+    flags = (0, 1, 2, 4 | 8, 0xFFFF << 4, *(kind << 20 for kind in range(15)), *(spec << 24 for spec in range(1, 4)))
+    faults = tuple(15 << 20 | new << 26 for new in range(3))
+    made.sample(TEXT, branches=[BranchEntry(TEXT, TEXT + 0x104, each) for each in (*flags, *faults)])
+    path = made.write(tmp_path / "data")
+    perf = RealPerf(tmp_path, trixies_perf("x86_64"))
+    assert "/FAULT_INST/-" in same(perf, path, "-F", "ip,brstack")

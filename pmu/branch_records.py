@@ -57,6 +57,7 @@ class BranchUnit(ABC):
         self._source = source
         self._enabled = False
         self._listens = False
+        self._read: dict[int, Entry] = {}  # by number, of those that have been read since it listened last
 
     def enable(self, on: bool) -> None:
         if on and not self._enabled:
@@ -82,13 +83,28 @@ class BranchUnit(ABC):
         if listens == self._listens:
             return
         self._listens = listens
+        self._read.clear()
         if listens:
             self._source.listen(self._records)
         else:
             self._source.stop_listening(self._records)
 
     def _entry(self, number: int) -> Entry:
-        return Entry(*self._records.read(number))
+        """Drivers ask for each part of it by a register of its own, and while it stands still."""
+        if self._listens:
+            return Entry(*self._records.read(number))
+        found = self._read.get(number)
+        if found is None:
+            found = self._read[number] = Entry(*self._records.read(number))
+        return found
+
+    def _put(self, number: int, entry: Entry) -> None:
+        self._records.write(number, *entry)
+        self._read.pop(number, None)
+
+    def _clear(self) -> None:
+        self._records.clear()
+        self._read.clear()
 
     def _number(self, age: int) -> int:
         """Of the entry before which so many are newer."""
@@ -98,4 +114,4 @@ class BranchUnit(ABC):
         return self._entry(self._number(age))
 
     def _change(self, number: int, **fields: Any) -> None:
-        self._records.write(number, *self._entry(number)._replace(**fields))
+        self._put(number, self._entry(number)._replace(**fields))

@@ -86,7 +86,7 @@ class BranchRecordBuffer(BranchUnit):
             BRBINFn_EL1: Access(self._read_information),
             BRBSRCn_EL1: Access(lambda index: self._shown(index).from_address),
             BRBTGTn_EL1: Access(lambda index: self._shown(index).to_address),
-            BRB_IALL: Access(None, lambda value, index: self._records.clear()),
+            BRB_IALL: Access(None, lambda value, index: self._clear()),
             BRB_INJ: Access(None, lambda value, index: self._inject()),
         }
 
@@ -146,6 +146,6 @@ class BranchRecordBuffer(BranchUnit):
         information, source, target = BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1
         entry = Entry(self._stored[source], self._stored[target], info=self._stored[information])
         self._records.top = (self._records.top + 1) % self.entries
-        self._records.write(self._records.top, *entry)
+        self._put(self._records.top, entry)
         for register in (information, source, target):
             self._stored[register] = 0

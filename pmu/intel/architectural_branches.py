@@ -93,7 +93,7 @@ class ArchitecturalBranches(BranchUnit):
 
     def _write_depth(self, value: int, index: int) -> None:
         self.check(IA32_LBR_DEPTH, value)
-        self._records.clear()
+        self._clear()
 
     def _write_from(self, value: int, index: int) -> None:
         self._change(self._number(index), from_address=value)

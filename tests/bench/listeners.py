@@ -7,7 +7,7 @@ For a program on each ISA and gear:
   1/10k     one that counts selections, an instruction of ten thousand
 And perfemu record of units that sample, one instruction of 4096, against perfemu stat -e instructions: on zen5
 ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets. Likewise of Intel PT, which traces all,
-on skylake and on ideal.
+on skylake and on ideal. Branch records: perfemu record with -b against the same without.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from perfemu.counting import count
 from perfemu.events.attributes import Sampling
+from perfemu.events.branch_filters import ANY_BRANCH
 from perfemu.guest import Guest
 from perfemu.recording import record
 from perfemu.session import Session
@@ -38,6 +39,12 @@ PERIOD = 10_000
 OP_PERIOD = 4096
 CACHES = str(Path(__file__).parent / "cores" / "caches.toml")
 CORES = {"aarch64": ("ideal", CACHES, "neoverse-n1"), "x86_64": ("ideal", CACHES, "zen5")}
+BRANCHES = {  # core -> ISA, what it is lent, event; recorded with and without the branches before each sample
+    "neoverse-n1": ("aarch64", ("brbe",), "instructions:u"),
+    "skylake": ("x86_64", (), "instructions:u"),
+    "zen5": ("x86_64", (), "instructions:u"),
+}
+BRANCH_PERIOD, BRANCH_GOAL = 1_000_003, 1.03
 UNITS = {  # core -> ISA, event, and what it may cost
     "zen5": ("x86_64", "ibs_op/cnt_ctl=1/u", 1.05),
     "neoverse-n1": ("aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u", 1.05),
@@ -87,6 +94,28 @@ def run_units(repeats: int) -> None:
         print(f"{isa:9}{workload.name:12}{unit:15}{median(counted):9.2f}{ratio:9.2f}   goal {goal:.2f}", flush=True)
 
 
+def sample_branches(workload: Workload, core: str, path: Path, branches: int) -> None:
+    _, units, event = BRANCHES[core]
+    with open(os.devnull, "wb") as nowhere:
+        guest = Guest(workload.argv, core=core, units=units, stdout=nowhere.fileno())
+        record(Session(guest), [event], Sampling(frequency_hz=None, period=BRANCH_PERIOD, branches=branches), str(path))
+
+
+def run_branches(repeats: int) -> None:
+    for core, (isa, units, _) in BRANCHES.items():
+        workload = guest_program("sort", isa, "600000")
+        without, with_branches = [], []
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "perf.data"
+            for _ in range(repeats):
+                without.append(cpu_seconds(partial(sample_branches, workload, core, path, 0)))
+                with_branches.append(cpu_seconds(partial(sample_branches, workload, core, path, ANY_BRANCH)))
+        ratio, unit = median(with_branches) / median(without), f"record -b{''.join(units):>6}"
+        print(
+            f"{isa:9}{workload.name:12}{unit:15}{median(without):9.2f}{ratio:9.2f}   goal {BRANCH_GOAL:.2f}", flush=True
+        )
+
+
 def run(repeats: int, only: set[str]) -> None:
     print(f"{'':36}{'nobody':>9}{'path':>9}{'records':>9}{'1/10k':>9}   CPU seconds; ratios of nobody")
     for isa in ISAS:
@@ -103,3 +132,4 @@ def run(repeats: int, only: set[str]) -> None:
             print(f"{isa:9}{workload.name:12}{Path(core).stem:15}{medians['nobody']:9.2f}{ratios}", flush=True)
     if not only or "sort" in only:
         run_units(repeats)
+        run_branches(repeats)

@@ -6,7 +6,9 @@ dropped whenever the PMU is enabled anew: behind each of its interrupts, and as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EOPNOTSUPP, LinuxError
@@ -97,6 +99,7 @@ _WANTED = {  # prepare_event_branch_type_mask(): by what the event names, and wh
 _PRIVILEGES = {0: BranchPrivilege.USER, 1: BranchPrivilege.KERNEL, 2: BranchPrivilege.HV}  # by BRBINF<n>_EL1.EL
 _MOST_CYCLES = (1 << 16) - 1
 _PAUSED = BRBFCR_EL1.PAUSED.mask
+_VALID = BRBINFn_EL1.VALID.mask
 
 
 def branch_types(wanted: int) -> int:
@@ -125,6 +128,11 @@ def _control(wanted: int) -> int:
     return control
 
 
+def _record_readers(pmu: Pmu, number: int) -> tuple[Callable[[], int], ...]:
+    """Of the record's registers, whichever bank is shown."""
+    return tuple(pmu.reader(register, number) for register in (BRBINFn_EL1, BRBSRCn_EL1, BRBTGTn_EL1))
+
+
 class BranchRecordBuffers(BranchStacks):
     """Of the CPUs."""
 
@@ -132,6 +140,9 @@ class BranchRecordBuffers(BranchStacks):
         super().__init__(cpus)
         self._pmus = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
         self.entries = BRBIDR0_EL1(pmus[0].read(BRBIDR0_EL1)).NUMREC
+        self._readers = {
+            number: [_record_readers(pmu, n) for n in range(BANK_RECORDS)] for number, pmu in self._pmus.items()
+        }
 
     def configured(self, event: PerfEvent) -> EventBranches:
         """brbe_branch_attr_valid()"""
@@ -197,28 +208,47 @@ class BranchRecordBuffers(BranchStacks):
 
     def read(self, branches: EventBranches, cpu: Cpu) -> BranchStack:
         """brbe_read_filtered_entries()"""
-        pmu = self._pmus[cpu.number]
+        pmu, readers = self._pmus[cpu.number], self._readers[cpu.number]
+        classes, wanted = branches.classes, branches.wanted
         found: list[BranchEntry] = []
-        function = pmu.read(BRBFCR_EL1) & ~BRBFCR_EL1.BANK.mask
-        for record in range(self.entries):
-            bank, number = divmod(record, BANK_RECORDS)
-            if not number:
-                pmu.write(BRBFCR_EL1, function | BRBFCR_EL1.make(BANK=bank))
-            information = pmu.read(BRBINFn_EL1, number)
-            if not information & BRBINFn_EL1.VALID.mask:
-                break
-            source, target = pmu.read(BRBSRCn_EL1, number), pmu.read(BRBTGTn_EL1, number)
-            entry = _entry(BRBINFn_EL1(information), source, target, branches)
-            if entry is not None:
-                found.append(entry)
+        for bank in range(-(-self.entries // BANK_RECORDS)):
+            pmu.write(BRBFCR_EL1, _PAUSED | BRBFCR_EL1.make(BANK=bank))
+            for read_information, read_source, read_target in readers[: self.entries - bank * BANK_RECORDS]:
+                information = read_information()
+                if not information & _VALID:
+                    return BranchStack(0, found)
+                told = _told(information, classes, wanted)
+                if told is None:
+                    continue
+                source, target = read_source(), read_target()
+                if told.within_user and not (source | target) >> 63 and source and target:
+                    found.append(BranchEntry(source, target, told.flags))
+                    continue
+                valid = information & _VALID
+                entry = BranchEntry(
+                    source if valid & Valid.SOURCE else 0, target if valid & Valid.TARGET else 0, told.flags
+                )
+                permitted = _permitted(entry, told.privilege, wanted)
+                if permitted is not None:
+                    found.append(permitted)
         return BranchStack(0, found)
 
 
-def _entry(information: BRBINFn_EL1, source: int, target: int, branches: EventBranches) -> BranchEntry | None:
-    """perf_entry_from_brbe_regset(), filter_branch_record(): None if the event does not want it."""
-    if not branches.classes >> information.TYPE & 1:
+class _Told(NamedTuple):
+    """What a sample is told of a record besides addresses."""
+
+    flags: int
+    privilege: BranchPrivilege
+    within_user: bool  # ... if both addresses are: the event wants it
+
+
+@lru_cache(maxsize=1 << 14)
+def _told(value: int, classes: int, wanted: int) -> _Told | None:
+    """perf_entry_from_brbe_regset(), filter_branch_type(): of BRBINF<n>_EL1. None: the event wants another kind."""
+    information = BRBINFn_EL1(value)
+    if not classes >> information.TYPE & 1:
         return None
-    wanted, valid = branches.wanted, information.VALID
+    valid = information.VALID
     flags = _TYPE_OF[Brbe(information.TYPE)]
     if not wanted & BranchSampleType.NO_CYCLES and not information.CCU:
         flags |= min(cycles_of(information.CC), _MOST_CYCLES) << BRANCH_CYCLES_SHIFT
@@ -228,11 +258,8 @@ def _entry(information: BRBINFn_EL1, source: int, target: int, branches: EventBr
     if valid != Valid.SOURCE:
         privilege = _PRIVILEGES.get(information.EL, privilege)
         flags |= privilege << BRANCH_PRIV_SHIFT
-    return _permitted(
-        BranchEntry(source if valid & Valid.SOURCE else 0, target if valid & Valid.TARGET else 0, flags),
-        privilege,
-        wanted,
-    )
+    of_user = privilege == BranchPrivilege.USER and bool(wanted & BranchSampleType.USER)
+    return _Told(int(flags), privilege, of_user and valid == Valid.FULL)
 
 
 def _permitted(entry: BranchEntry, privilege: BranchPrivilege, wanted: int) -> BranchEntry | None:

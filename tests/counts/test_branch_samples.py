@@ -126,7 +126,7 @@ def test_without_a_unit_there_are_none(programs: dict[str, Path]) -> None:
 @pytest.mark.parametrize("name", UNITS)
 def test_sysfs_says_how_many_there_are(name: str, programs: dict[str, Path]) -> None:
     unit = UNITS[name]
-    pmu = "armv8_neoverse_n1" if unit.isa == "aarch64" else "cpu"
+    pmu = "armv8_pmuv3_0" if unit.isa == "aarch64" else "cpu"
     path = f"/sys/bus/event_source/devices/{pmu}/caps/branches"
     command = [sys.executable, "-m", "perfemu", "run", *unit.options, "--", str(programs[unit.isa]), path]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == f"{unit.entries}\n"

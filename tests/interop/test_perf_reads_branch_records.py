@@ -152,3 +152,23 @@ def test_callchains_of_calls(core: str, perf: RealPerf, tmp_path: Path) -> None:
     of_leaf = [chain for chain in chains if chain and chain[0] == "leaf"]
     assert len(of_leaf) > 10
     assert all(chain[:3] == ["leaf", "middle", "main"] for chain in of_leaf)
+
+
+@pytest.mark.parametrize("unit", [UNITS[0], UNITS[3]], ids=lambda unit: unit.core)
+def test_readers_of_blocks(unit: Unit, tmp_path: Path) -> None:
+    """perf 6.12, built for the program's own ISA, makes blocks, histories and IPC of the stacks, and complains of
+    nothing."""
+    source, program = tmp_path / "nested.c", tmp_path / "nested"
+    source.write_text(NESTED, encoding="utf-8")
+    build(source, unit.isa, program, "-g")
+    path = record(tmp_path / "perf.data", unit, "-b", "-e", "cycles:u", "-c", "1009", program=program)
+    perf = RealPerf(tmp_path, trixies_perf(unit.isa))
+    history = perf.run("report", "--stdio", "--branch-history", "-i", path)
+    assert re.search(r"\bleaf .*cycles:\d+", history)
+    blocks = perf.run("report", "--stdio", "--total-cycles", "-i", path)
+    assert re.search(r"\[nested\.c:\d+ -> nested\.c:\d+\]", blocks)
+    listing = perf.run("script", "-F", "+brstackinsn", "-i", path)
+    assert re.search(r"insn: [0-9a-f ]+\s+# PRED \d+ cycles \[\d+\] \d+\.\d+ IPC", listing)
+    objdump = {"aarch64": "aarch64-linux-gnu-objdump", "x86_64": "objdump"}[unit.isa]
+    annotated = perf.run("annotate", "--stdio", "--objdump", objdump, "-s", "leaf", "-i", path)
+    assert re.search(r"# [+-]\d+\.\d+%.*\(p:\d+\.\d+%\)", annotated)

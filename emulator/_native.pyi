@@ -786,6 +786,36 @@ class AccessWitness:
 def tell_accesses() -> None:
     """MEM hooks of this process's engines hear of our own instructions' accesses too, from now on: for tests."""
 
+class Pebs:
+    """Intel's PEBS of one bank of counters (units/pebs.hpp): what of it does not stand in registers."""
+
+    buffer_overflowed: bool
+    """The DS area's index has reached its threshold; nobody takes that back but who reads it."""
+    def __init__(self, core: Core, bank: CounterBank, clock: ShownCycles) -> None: ...
+    def begin(
+        self,
+        *,
+        area: memoryview,
+        buffer: memoryview,
+        branches: BranchRecords | None,
+        counters: int,
+        slow_loads: int,
+        latency: int,
+        general: int,
+        resets: int,
+        adaptive: bool,
+        with_groups: int,
+        config: int,
+        tsc_at_start: int,
+    ) -> None:
+        """Until `end` overflows of `counters` (a mask of the bank's) write records to `buffer`, by the DS area.
+
+        Of `slow_loads` only loads of more than `latency` cycles do. The first `general` counters of the bank are no
+        fixed ones, whose reset values come behind `resets` words for those. `adaptive`: records are; those of
+        `with_groups` by `config`, MSR_PEBS_DATA_CFG, with `branches`. ValueError where the DS area is in no order.
+        """
+    def end(self) -> None: ...
+
 class BranchTraceStore:
     """Intel's BTS of one core (units/branch_trace_store.hpp): what of it does not stand in registers."""
 

@@ -11,6 +11,7 @@ from emulator.core_file.layers import CoreFileError, names
 from emulator.core_file.probes import fires, kernel_takes_time
 from emulator.core_file.units import UNITS
 from perfemu.errors import UsageError
+from pmu.intel.pebs_events import with_pebs
 from pmu.model import PmuModel, model
 from pmu.unit_pmu import unit_pmus
 
@@ -65,7 +66,8 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
     if "brs" in units:
         aliases = {**limited.sysfs_aliases, "branch-brs": "ex_ret_brn_tkn"}
         limited = replace(limited, sysfs_aliases=aliases)
-    return replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
+    found = replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
+    return with_pebs(found) if "pebs" in units and found.driver == "intel_core" else found
 
 
 def isa_of_pmu(name: str) -> str:

@@ -25,5 +25,5 @@ def all_drivers(
     breakpoints = BreakpointDriver(kernel, measures=measures)
     of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints
     by_memory = () if measures else (KprobeDriver(probes), UprobeDriver(probes))  # of who opens an event: its names
-    units = unit_drivers(kernel, model)
+    units = unit_drivers(kernel, model, hardware)
     return [hardware, *of_the_machine, *units, *software_clocks(kernel), *of_software, *by_memory]

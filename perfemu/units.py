@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from emulator.linux.kernel import Kernel
+from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.sources import source_types
 from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.perfdata.auxtrace import AuxTraceType, pack_auxtrace_info, pack_time_conv
 from perfcore.perfdata.features import PmuCaps
+from perfemu.errors import UsageError
 from perfemu.events.spec import EventSpec
+from pmu.intel.debug_store import DebugStore
 from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
 
@@ -47,14 +50,7 @@ def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent
     return IntelPtDriver(kernel.cpus, units, memory, source, type, hz)
 
 
-def _bts(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
-    from perfcore.events.drivers.intel_bts import IntelBts
-
-    return IntelBts(source, type, kernel.cpus)
-
-
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
-    "intel_bts": _bts,
     "intel_pt": _intel_pt,
     "arm_spe_0": _spe,
 }
@@ -74,6 +70,42 @@ def _ibs(kernel: Kernel, model: PmuModel, types: Mapping[str, int]) -> Sequence[
 _TOGETHER: dict[str, AttachTogether] = {  # unit -> how, where its PMUs share a device
     "ibs": _ibs,
 }
+
+
+_DEBUG_STORE = {"bts", "pebs"}  # units that write by it
+
+
+def _by_debug_store(kernel: Kernel, hardware: HardwareDriver, model: PmuModel) -> Iterator[PmuDriver[PerfEvent]]:
+    """What writes by the CPUs' debug stores: PEBS, which is a part of `hardware`, and the driver of BTS."""
+    from pmu.intel.debug_store import debug_stores
+
+    cpus = kernel.cpus
+    stores = debug_stores(len(cpus), hardware.pmus[0].counters)
+    if "pebs" in model.units:
+        _add_pebs(kernel, hardware, model, stores)
+    for source in model.sources:
+        if source.name == "intel_bts" and isinstance(source, UnitPmu):
+            from perfcore.events.drivers.intel_bts import IntelBts
+
+            yield IntelBts(source, source_types(model)[source.name], cpus, stores)
+
+
+def _add_pebs(kernel: Kernel, hardware: HardwareDriver, model: PmuModel, stores: Sequence[DebugStore]) -> None:
+    from perfcore.events.drivers.intel_core import IntelCore
+    from perfcore.events.drivers.pebs import IntelPebs
+    from pmu.intel import pebs
+    from pmu.intel.perfmon import Perfmon
+
+    if not isinstance(hardware, IntelCore):
+        raise UsageError(f"--unit pebs: goes with Intel's PMUs, not with {model.name}")
+    cpus, pmus = kernel.cpus, hardware.pmus
+    for cpu, pmu, store in zip(cpus, pmus, stores, strict=True):
+        assert isinstance(pmu, Perfmon), "IntelCore drives it"
+        pmu.add_pebs(pebs.Pebs(cpu, kernel.clock, store, model.version))
+        if model.has_limits:
+            cpu.system_registers.amend_cpuid(lambda leaf, subleaf, plain: pebs.answer(leaf, plain))
+    hz = kernel.clock.frequency_hz
+    hardware.pebs = IntelPebs(cpus, pmus, stores, adaptive=pebs.is_adaptive(model.version), hz=hz)
 
 
 def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
@@ -125,15 +157,20 @@ def auxtrace_info(spec: EventSpec, *, per_cpu: bool, hz: int) -> bytes:
     return _INFO[spec.source.name](spec, per_cpu, hz)
 
 
-def unit_drivers(kernel: Kernel, model: PmuModel) -> Iterator[PmuDriver[PerfEvent]]:
-    """One for each PMU of the units of `model`'s core."""
+def unit_drivers(
+    kernel: Kernel, model: PmuModel, hardware: HardwareDriver | None = None
+) -> Iterator[PmuDriver[PerfEvent]]:
+    """One for each PMU of the units of `model`'s core; `hardware` is the CPUs' own PMU's, for units that go with it."""
     types = source_types(model)
     sources = [source for source in model.sources if isinstance(source, UnitPmu)]
     for source in sources:
-        if source.unit not in _TOGETHER:
+        if source.unit not in _TOGETHER and source.unit not in _DEBUG_STORE:
             yield _ATTACH[source.name](kernel, source, types[source.name])
     for unit in dict.fromkeys(source.unit for source in sources if source.unit in _TOGETHER):
         yield from _TOGETHER[unit](kernel, model, types)
+    if _DEBUG_STORE & model.units:
+        assert hardware is not None, "it has units that go with it"
+        yield from _by_debug_store(kernel, hardware, model)
 
 
 def caps_of(model: PmuModel) -> tuple[PmuCaps, ...]:

@@ -59,6 +59,11 @@ class BranchUnit(ABC):
         self._listens = False
         self._read: dict[int, Entry] = {}  # by number, of those that have been read since it listened last
 
+    @property
+    def records(self) -> BranchRecords:
+        """What hears of branches."""
+        return self._records
+
     def enable(self, on: bool) -> None:
         if on and not self._enabled:
             self._records.forget_time()

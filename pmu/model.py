@@ -60,6 +60,7 @@ class PmuModel:
     generic_events: Mapping[HardwareId, str]  # -> event name; what is not there is not supported
     generic_cache_events: Mapping[CacheEvent, str] = field(default_factory=dict)
     sysfs_aliases: Mapping[str, str] = field(default_factory=dict)  # names in sysfs ``events/`` -> event name
+    alias_terms: Mapping[str, str] = field(default_factory=dict)  # ... -> terms of other words of an attr
     metrics: tuple[str, ...] = ()  # events of MSR_PERF_METRICS, from its lowest field up; "": a field nobody knows
     sources: tuple[EventSource, ...] = ()  # of the machine besides, in the order in which Linux finds them
     no_sources: Mapping[str, str] = field(default_factory=dict)  # PMUs that real machines have there -> why not here
@@ -275,7 +276,8 @@ class PmuModel:
 
     def sysfs_events(self) -> dict[str, str]:
         """The files of sysfs ``events/``: name -> contents."""
-        return {alias: self.event_text(self.events.find(name)) for alias, name in self.sysfs_aliases.items()}
+        texts = {alias: self.event_text(self.events.find(name)) for alias, name in self.sysfs_aliases.items()}
+        return {alias: ",".join(filter(None, (text, self.alias_terms.get(alias)))) for alias, text in texts.items()}
 
     def sysfs_format(self) -> dict[str, str]:
         """The files of sysfs ``format/``: name -> contents."""

@@ -9,6 +9,7 @@ UNITS: Mapping[str, str] = {  # name -> the ISA whose cores can have it
     "spe": "aarch64",
     "pt": "x86_64",
     "bts": "x86_64",
+    "pebs": "x86_64",  # of format 3, or with perfmon 5 adaptive
     "lbr": "x86_64",  # Skylake's last branch records
     "arch_lbr": "x86_64",  # architectural last branch records
     "amd_lbr": "x86_64",  # AMD's last branch stack, version 2

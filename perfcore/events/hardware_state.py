@@ -25,6 +25,7 @@ class HardwareState:
         "last_period",
         "longest_period",
         "missed",
+        "pebs",
         "period_left",
         "pmu",
         "prev_count",
@@ -39,6 +40,7 @@ class HardwareState:
         self.config = 0  # as the driver's selecting register takes it
         self.code = 0  # the part of `config` that fixed counters are chosen by
         self.idx = -1  # counter, -1 for none
+        self.pebs: object = None  # of Intel's precise events: what their driver knows of their records
         self.prev_count = 0  # the counter's value when it was last read or set
         self.sample_period = sample_period
         self.last_period = sample_period  # of the period that is running: PERF_SAMPLE_PERIOD

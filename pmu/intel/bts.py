@@ -12,14 +12,13 @@ from emulator._native import BranchTraceStore as NativeStore
 from emulator.core_file.units import UNITS
 from emulator.cpu import Cpu
 from emulator.sysregs import Msr
+from pmu.intel.debug_store import BTS, BTS_AT, IA32_DS_AREA, DebugStore
 from pmu.register import RW, Register
 from pmu.register_device import RegisterDevice
-from pmu.unit_memory import UnitMemory
 from pmu.unit_pmu import UnitPmu
 
 RECORD = struct.Struct("<3Q")  # from, to, flags
 PREDICTED = 1 << 4  # flag
-AREA = struct.Struct("<4Q")  # the DS management area's BTS words: buffer base, index, absolute maximum, threshold
 
 assert "bts" in UNITS, "core files know it"
 # perf up to 6.12 leaves the last record of each stretch out, and passes over those that are zero.
@@ -34,14 +33,6 @@ PMUS = (
         note="every taken branch, as a record of 24 bytes",
     ),
 )
-
-
-class IA32_DS_AREA(Register):
-    """The linear address of the DS management area."""
-
-    encoding = Msr(0x600)
-
-    ADDRESS = RW(63, 0)
 
 
 class IA32_DEBUGCTL_TRACE(Register):
@@ -61,13 +52,12 @@ class IA32_DEBUGCTL_TRACE(Register):
 class BranchTraceStore(RegisterDevice):
     """That of one CPU."""
 
-    def __init__(self, cpu: Cpu, memory: UnitMemory) -> None:
-        """`memory`: what the DS area's address, and those in it, lead to."""
+    def __init__(self, cpu: Cpu, store: DebugStore) -> None:
         super().__init__()
-        self._memory = memory
+        self._debug_store = store
         self._store_of_core = NativeStore(cpu.core)
         self._stores = False
-        self._store(IA32_DS_AREA)
+        self._compute(IA32_DS_AREA, lambda index: store.address, self._set_area)
         self._store(IA32_DEBUGCTL_TRACE, self._control)
 
     def interrupt_asserted(self) -> bool:
@@ -84,12 +74,9 @@ class BranchTraceStore(RegisterDevice):
         self._stores = bool(control.TR and control.BTS and not control.BTS_OFF_USR)
         if not self._stores:
             return
-        area = self._reached(self.storage[IA32_DS_AREA.__name__], AREA.size)
-        base, _, maximum, _ = AREA.unpack(area)
-        self._store_of_core.begin(area, self._reached(base, maximum - base), bool(control.BTINT))
+        area = self._debug_store.area(BTS.size)
+        base, _, maximum, _ = BTS.unpack_from(area, BTS_AT)
+        self._store_of_core.begin(area, self._debug_store.reached(base, maximum - base), bool(control.BTINT))
 
-    def _reached(self, address: int, size: int) -> memoryview:
-        found = self._memory.find(address, size)
-        if found is None:
-            raise ValueError(f"the debug store reaches {size} bytes at {address:#x}, and there is no memory")
-        return found
+    def _set_area(self, value: int, index: int) -> None:
+        self._debug_store.address = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pmu.model import PmuModel
 
 Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
+_PDCM = 1 << 15  # leaf 1, ECX: IA32_PERF_CAPABILITIES is there
 
 ARCHITECTURAL_EVENTS = (0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5, 0x01A4)
 """UMASK:EVENT of core cycles, instructions, reference cycles, last-level references and misses, branches, branch
@@ -57,3 +58,10 @@ def answer(model: PmuModel, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
     if leaf == 0x7 and subleaf == 1:
         return eax | EXTENDED_LEAF_IS_THERE, ebx, ecx, edx
     return cpuid_leaf_23(model, subleaf) if leaf == 0x23 else plain
+
+
+def cpuid_of(model: PmuModel, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+    """To a kernel, which has all of the model's registers."""
+    if leaf == 0x1:
+        return plain[0], plain[1], plain[2] | _PDCM, plain[3]
+    return answer(model, leaf, subleaf, plain)

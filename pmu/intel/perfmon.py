@@ -18,8 +18,9 @@ from emulator.sysregs import UndefinedRegister
 from pmu.branch_records import BranchUnit
 from pmu.counter_bank import CounterBank
 from pmu.event import Event
-from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, answer
+from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, cpuid_of
 from pmu.intel.perf_metrics import PerfMetrics
+from pmu.intel.recording_counters import RecordingCounters
 from pmu.intel.registers import (
     ARCHITECTURAL_LBRS,
     FIXED_COUNTERS,
@@ -49,7 +50,7 @@ from pmu.intel.registers import (
 )
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.x86_counters import Meaning, X86Counters, levels_of, remember
+from pmu.x86_counters import Meaning, levels_of, remember
 
 _EVENT = IA32_PERFEVTSELx.EVENT.mask
 _PER_CYCLE = IA32_PERFEVTSELx.E.mask | IA32_PERFEVTSELx.INV.mask | IA32_PERFEVTSELx.CMASK.mask
@@ -69,17 +70,9 @@ _LBR, _FREEZES_BRANCHES = IA32_DEBUGCTL.LBR.mask, IA32_DEBUGCTL.FREEZE_LBRS_ON_P
 _BRANCHES_FROZEN = IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
-_PDCM = 1 << 15  # CPUID leaf 1, ECX: IA32_PERF_CAPABILITIES is there
 
 
-def cpuid_of(model: PmuModel, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
-    """To a kernel, which has all of the model's registers."""
-    if leaf == 0x1:
-        return plain[0], plain[1], plain[2] | _PDCM, plain[3]
-    return answer(model, leaf, subleaf, plain)
-
-
-class Perfmon(X86Counters):
+class Perfmon(RecordingCounters):
     """Architectural perfmon on `bank`, with the events of `model` and `counters` general-purpose counters."""
 
     kept = (  # besides the bank
@@ -134,13 +127,12 @@ class Perfmon(X86Counters):
     def _declare(self) -> None:
         """Every register that the device has."""
         version = self.model.version
-        capabilities = self._capabilities
         self._compute(IA32_PERFEVTSELx, self._read_select, self._write_select)
         self._compute(IA32_PMCx, self._read_counter, self._write_counter_signed)
-        if IA32_PERF_CAPABILITIES(capabilities).FW_WRITE:
+        if IA32_PERF_CAPABILITIES(self._capabilities).FW_WRITE:
             self._compute(IA32_A_PMCx, self._read_counter, self._write_counter)
         self._compute(IA32_FIXED_CTRx, self._read_fixed, self._write_fixed)
-        self._compute(IA32_PERF_CAPABILITIES, lambda index: capabilities)
+        self._compute(IA32_PERF_CAPABILITIES, lambda index: self._capabilities)
         self._store(IA32_FIXED_CTR_CTRL, self._control_fixed)
         # all general-purpose counters are enabled at power-up, as the manual has it
         self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=self._general)
@@ -184,6 +176,8 @@ class Perfmon(X86Counters):
 
     def interrupt_asserted(self) -> bool:
         """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
+        if self._buffer_status():
+            return not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED
         if not self._interrupting:  # the usual case of a guest's own PMU
             return False
         return bool(self._bank.overflowed() & self._interrupting and not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED)
@@ -287,6 +281,7 @@ class Perfmon(X86Counters):
         if meaning is None:
             meaning = self._meaning(counter, value)
         self._select(counter, *meaning)
+        self._selected_anew()
 
     def _meaning(self, counter: int, value: int) -> Meaning:
         """Of an IA32_PERFEVTSELx with this value."""
@@ -349,6 +344,7 @@ class Perfmon(X86Counters):
             self._select(self.counters + index, probes if enabled else 0, levels, interrupts)
         if self._metrics is not None:
             self._count_metrics(self._metrics)
+        self._selected_anew()
 
     # status
 
@@ -356,7 +352,7 @@ class Perfmon(X86Counters):
         kept = self._metrics_overflowed | (_FROZEN if self._frozen else 0)
         if self.branches is not None and self.branches.frozen:
             kept |= _BRANCHES_FROZEN
-        return self._from_bank(self._bank.overflowed()) | kept
+        return self._from_bank(self._bank.overflowed()) | kept | self._buffer_status()
 
     def _clear_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_RESET."""
@@ -368,6 +364,7 @@ class Perfmon(X86Counters):
             self._set_frozen(False)
         if cleared & _BRANCHES_FROZEN and self.branches is not None:
             self.branches.freeze(False)
+        self._set_buffer_status(cleared, overflowed=False)
 
     def _set_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_SET."""
@@ -380,6 +377,7 @@ class Perfmon(X86Counters):
             self._set_frozen(True)
         if raised & _BRANCHES_FROZEN and self.branches is not None:
             self.branches.freeze(True)
+        self._set_buffer_status(raised, overflowed=True)
 
     def _in_use(self) -> int:
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)

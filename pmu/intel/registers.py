@@ -42,6 +42,7 @@ class IA32_PERFEVTSELx(Ia32Register):
     EN = RW(22)
     INV = RW(23)  # invert the comparison with CMASK
     CMASK = RW(31, 24)  # count cycles with at least so many events
+    ADAPTIVE = RW(34)  # its PEBS records have the groups of MSR_PEBS_DATA_CFG
 
 
 class IA32_PMCx(Ia32Register):
@@ -105,6 +106,10 @@ class IA32_FIXED_CTR_CTRL(Ia32Register):
     EN3_USR = RW(13)
     ANY3 = RW(14)
     PMI3 = RW(15)
+    ADAPTIVE0 = RW(32)  # its PEBS records have the groups of MSR_PEBS_DATA_CFG
+    ADAPTIVE1 = RW(36)
+    ADAPTIVE2 = RW(40)
+    ADAPTIVE3 = RW(44)
 
 
 class IA32_PERF_GLOBAL_STATUS(Ia32Register):
@@ -118,6 +123,7 @@ class IA32_PERF_GLOBAL_STATUS(Ia32Register):
     OVF_PERF_METRICS = RO(48)
     LBR_FRZ = RO(58)  # branch records stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI
     CTR_FRZ = RO(59)  # counters stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI
+    OVF_BUFFER = RO(62)  # the DS area's PEBS index has reached its threshold
 
 
 class IA32_PERF_GLOBAL_CTRL(Ia32Register):
@@ -142,7 +148,7 @@ class IA32_PERF_GLOBAL_STATUS_RESET(Ia32Register):
     LBR_FRZ = W1C(58, readable=False)
     CTR_FRZ = W1C(59, readable=False)
     OVF_UNCORE = W1C(61, readable=False)  # never set
-    OVF_BUFFER = W1C(62, readable=False)  # never set
+    OVF_BUFFER = W1C(62, readable=False)
     COND_CHGD = W1C(63, readable=False)  # never set
 
 
@@ -157,6 +163,7 @@ class IA32_PERF_GLOBAL_STATUS_SET(Ia32Register):
     OVF_PERF_METRICS = W1S(48, readable=False)
     LBR_FRZ = W1S(58, readable=False)
     CTR_FRZ = W1S(59, readable=False)
+    OVF_BUFFER = W1S(62, readable=False)
 
 
 class IA32_PERF_GLOBAL_INUSE(Ia32Register):
@@ -232,6 +239,7 @@ class IA32_X2APIC_LVT_PMI(Ia32Register):
 
 
 _ANY = (IA32_PERFEVTSELx.ANY.mask, sum(IA32_FIXED_CTR_CTRL.fields[f"ANY{n}"].mask for n in range(FIXED_COUNTERS)))
+_ADAPTIVE = sum(IA32_FIXED_CTR_CTRL.fields[f"ADAPTIVE{n}"].mask for n in range(FIXED_COUNTERS))
 _ANY_VERSIONS = (3, 4)
 _STREAMLINED = 4  # the version that freezes by a status bit
 ARCHITECTURAL_LBRS = 0x3F  # IA32_PERF_CAPABILITIES.LBR_FMT: their registers are IA32_LBR_*, with an enable of their own
@@ -255,13 +263,18 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
     if has.LBR_FMT in (0, ARCHITECTURAL_LBRS):
         debug |= IA32_DEBUGCTL.LBR.mask
     any_select, any_fixed = (0, 0) if version in _ANY_VERSIONS else _ANY
-    absent_control = sum(0b1111 << 4 * n for n in range(FIXED_COUNTERS) if not fixed >> n & 1)
+    if not has.PEBS_BASELINE:
+        any_select |= IA32_PERFEVTSELx.ADAPTIVE.mask
+        any_fixed |= _ADAPTIVE
+    buffer = 0 if has.PEBS_REC_FMT else IA32_PERF_GLOBAL_STATUS_SET.OVF_BUFFER.mask
+    of_a_counter = 0b1111 | IA32_FIXED_CTR_CTRL.ADAPTIVE0.mask
+    absent_control = sum(of_a_counter << 4 * n for n in range(FIXED_COUNTERS) if not fixed >> n & 1)
     return {
         IA32_PERFEVTSELx: any_select,
         IA32_PMC_GPx_CFG_A: any_select,
         IA32_FIXED_CTR_CTRL: absent_control | any_fixed,
         IA32_PERF_GLOBAL_CTRL: absent,
         IA32_PERF_GLOBAL_STATUS_RESET: absent | frozen,
-        IA32_PERF_GLOBAL_STATUS_SET: absent | frozen,
+        IA32_PERF_GLOBAL_STATUS_SET: absent | frozen | buffer,
         IA32_DEBUGCTL: debug,
     }

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pmu.intel.cpuid import Leaf
-from pmu.intel.perfmon import Perfmon, cpuid_of
+from pmu.intel.cpuid import Leaf, cpuid_of
+from pmu.intel.perfmon import Perfmon
 from pmu.intel.registers import (
     FIXED_COUNTERS,
     FIXED_SHIFT,

@@ -16,6 +16,7 @@ void bind_sampling(nanobind::module_& module);
 void bind_spe(nanobind::module_& module);
 void bind_pt(nanobind::module_& module);
 void bind_branch_trace_store(nanobind::module_& module);
+void bind_pebs(nanobind::module_& module);
 void bind_branch_records(nanobind::module_& module);
 void bind_cache(nanobind::module_& module);
 void bind_address(nanobind::module_& module);

@@ -8,6 +8,7 @@ NB_MODULE(_native, module) {
     perfemu::bind_spe(module);
     perfemu::bind_pt(module);
     perfemu::bind_branch_trace_store(module);
+    perfemu::bind_pebs(module);
     perfemu::bind_branch_records(module);
     perfemu::bind_cache(module);
     perfemu::bind_address(module);

@@ -280,8 +280,8 @@ class Core final : public Totals, private TranslationListener {
     void listen(RetirementListener& listener);
     // ... of the instruction that makes the last of so many such events, and of what it then asks for. With CYCLES it
     // is told of the cycle: the instruction may be any. What samples instructions (SPE, IBS) sits here, and what
-    // records branches (LBR, BRBE) at `listen`. Throws std::invalid_argument.
-    void select(RetirementListener& listener, ProbeMask probes, uint64_t distance);
+    // records branches (LBR, BRBE) at `listen`. `levels`: at which they count. Throws std::invalid_argument.
+    void select(RetirementListener& listener, ProbeMask probes, uint64_t distance, LevelMask levels = EVERY_LEVEL);
     void stop_listening(const RetirementListener& listener);
     // Where the byte at a virtual address lies, in frames of RAM from 0 on; nothing where no page is.
     std::optional<uint64_t> physical(uint64_t address) const;
@@ -387,6 +387,7 @@ class Core final : public Totals, private TranslationListener {
     // Branches that were predicted wrong, as far as the models have heard of them.
     uint64_t mispredictions() const { return totals_[static_cast<unsigned>(Probe::BR_MISPREDICTED)]; }
     void begin_observation();
+    void forget_observation() { observed_cycle_ = UNOBSERVED; }
     void end_observation(unsigned number, uint64_t next);
     void observe(const Op& op, uint64_t pc, uint64_t next);
     void note_times();
@@ -627,7 +628,8 @@ class Core final : public Totals, private TranslationListener {
     struct Selection {
         RetirementListener* listener;
         ProbeMask probes;
-        uint64_t due;  // the sum at which the next one is selected
+        uint64_t due;      // the sum at which the next one is selected
+        LevelMask levels;  // of that sum
     };
     std::vector<RetirementListener*> path_listeners_;
     std::vector<RetirementListener*> newcomers_;  // that have not been told where the path is
@@ -640,7 +642,8 @@ class Core final : public Totals, private TranslationListener {
     std::vector<size_t> told_from_;  // by path listener: the first logged block whose branch it is told of
     RetiredOp observed_;             // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
-    uint64_t observed_cycle_ = 0;
+    static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
+    uint64_t observed_cycle_ = UNOBSERVED;   // at which that begins, if it has been observed
     std::unique_ptr<TimedDecoder> decoder_;  // made when it is wanted
 
     uint64_t until_ = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace perfemu {
 
@@ -34,7 +35,7 @@ void CounterBank::advance(unsigned index, uint64_t fired) {
     Counter& counter = counters_[index];
     const uint64_t room = counter.to_the_limit();
     counter.value = (counter.value + fired) & counter.limit;
-    if (fired <= room) return;
+    if (fired <= room || recorded_ >> index & 1) return;
     set_overflowed(uint64_t{1} << index);
     if (!counter.chained) return;
     const uint64_t further = counter.wrap == ~uint64_t{0} ? 0 : (fired - room - 1) / (counter.wrap + 1);
@@ -54,6 +55,7 @@ void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
     counter.probes = probes;
     counter.less = less;
     counter.seen = sum(counter);
+    tell_changed(index);
 }
 
 void CounterBank::filter(unsigned index, LevelMask levels) {
@@ -62,6 +64,7 @@ void CounterBank::filter(unsigned index, LevelMask levels) {
     sync(index);
     counter.levels = levels;
     counter.seen = sum(counter);
+    tell_changed(index);
 }
 
 void CounterBank::set_width(unsigned index, unsigned bits, unsigned overflow_bits) {
@@ -86,6 +89,12 @@ void CounterBank::arm(uint64_t counters) {
     if (overflowed_ & armed_) interrupt_ = true;
 }
 
+void CounterBank::record(uint64_t counters, std::function<void()> changed) {
+    for (unsigned i = 0; i < size(); i++) sync(i);
+    recorded_ = counters;
+    changed_ = std::move(changed);
+}
+
 uint64_t CounterBank::read(unsigned index) {
     Counter& counter = counters_.at(index);
     sync(index);
@@ -96,6 +105,7 @@ void CounterBank::write(unsigned index, uint64_t value) {
     Counter& counter = counters_.at(index);
     sync(index);
     counter.value = value & counter.limit;
+    tell_changed(index);
 }
 
 void CounterBank::add(unsigned index, uint64_t amount) {
@@ -133,7 +143,7 @@ static uint64_t sum_of(uint64_t to_the_limit, uint64_t wraps, uint64_t wrap) {
 std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
     for (unsigned i = 0; i < counters_.size(); i++) {
-        if (!(armed_ >> i & 1)) continue;
+        if (!((armed_ & ~recorded_) >> i & 1)) continue;
         const bool counts_wraps = i && counters_[i - 1].chained;
         const Counter& counter = counters_[counts_wraps ? i - 1 : i];  // whose events make it wrap
         if (!counter.probes || !contains(counter.levels, totals_.level())) continue;
@@ -148,7 +158,8 @@ std::vector<CounterBank::Armed> CounterBank::armed() {
 bool CounterBank::armed_for(Probe probe, Level level) const {
     for (unsigned i = 0; i < counters_.size(); i++) {
         const Counter& counter = counters_[i && counters_[i - 1].chained ? i - 1 : i];
-        if (armed_ >> i & 1 && counter.probes & bit(probe) && contains(counter.levels, level)) return true;
+        if ((armed_ & ~recorded_) >> i & 1 && counter.probes & bit(probe) && contains(counter.levels, level))
+            return true;
     }
     return false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "archive.hpp"
@@ -32,6 +33,8 @@ class CounterBank {
     // Counts `probes` from now on, less how often those of `less` fire: each of these with one of the others.
     void connect(unsigned counter, ProbeMask probes, ProbeMask less = 0);
     ProbeMask connected(unsigned counter) const { return counters_.at(counter).probes; }
+    LevelMask levels(unsigned counter) const { return counters_.at(counter).levels; }
+    uint64_t limit(unsigned counter) const { return counters_.at(counter).limit; }
     ProbeMask subtracted(unsigned counter) const { return counters_.at(counter).less; }
     // Counts only what happens at these, from now on.
     void filter(unsigned counter, LevelMask levels);
@@ -40,6 +43,9 @@ class CounterBank {
     // The counter behind this one counts how often this one overflows, besides its own probes: which are none.
     void chain(unsigned counter, bool on);
     void arm(uint64_t counters);
+    // A unit writes records of these counters' wraps, and hears of whatever changes when the next one will be: they set
+    // no overflow bit, and stop nothing.
+    void record(uint64_t counters, std::function<void()> changed);
     uint64_t read(unsigned counter);
     void write(unsigned counter, uint64_t value);
     void add(unsigned counter, uint64_t amount);
@@ -80,10 +86,15 @@ class CounterBank {
     // `fired` more.
     void advance(unsigned counter, uint64_t fired);
     void sync_armed();
+    void tell_changed(unsigned counter) {
+        if (recorded_ >> counter & 1) changed_();
+    }
 
     Totals& totals_;
     std::vector<Counter> counters_;
     uint64_t armed_ = 0;
+    uint64_t recorded_ = 0;
+    std::function<void()> changed_;  // one of `recorded_`
     uint64_t overflowed_ = 0;
     bool interrupt_ = false;
 };

@@ -56,8 +56,11 @@ void Core::plan() {
     };
     for (auto& bank : banks_)
         for (const CounterBank::Armed& counter : bank->armed()) due_after(counter.remaining, counter.probes);
-    for (const Selection& selection : selections_)
-        due_after(selection.due - std::min(sum(selection.probes), selection.due - 1), selection.probes);
+    for (const Selection& selection : selections_) {
+        if (!contains(selection.levels, level_)) continue;
+        const uint64_t now = sum(selection.probes, selection.levels);
+        due_after(selection.due - std::min(now, selection.due - 1), selection.probes);
+    }
     // A conditional branch may turn out to be taken.
     if (event_probes & DYNAMIC_BRANCHES) event_probes |= bit(Probe::BR_COND);
     // Costs that are too high do no harm while nothing of theirs is armed: who comes and goes changes none.

@@ -103,12 +103,13 @@ void Core::plan_model() {
     model.uneventful_until = 0;
     if (gear_ != Gear::DETAILED) return;  // nothing that they would count is counted
     for (const Selection& selection : selections_) {
+        if (!contains(selection.levels, level_)) continue;
+        const uint64_t now = sum(selection.probes, selection.levels);
+        const uint64_t remaining = selection.due - std::min(now, selection.due);
         if (selection.probes == bit(Probe::CYCLES)) {
-            const uint64_t now = sum(selection.probes);
-            const uint64_t remaining = selection.due - std::min(now, selection.due);
             model.due_cycle = std::min(model.due_cycle, cycle + std::min(remaining, ~cycle));
         } else if (selection.probes & ~DECODED) {
-            model.targets.push_back({selection.probes, selection.due});
+            model.targets.push_back({selection.probes, sum(selection.probes) + remaining});
         }
     }
     for (auto& bank : banks_) {

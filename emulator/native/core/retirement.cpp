@@ -9,7 +9,6 @@
 
 namespace perfemu {
 
-static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
 static constexpr uint64_t MOST_EVENTS_OF_ONE = 64;  // instruction, as in visits.cpp
 
 // A level that does not answer asks the next one: where that fires nothing, it is memory. With [page_walk]
@@ -40,14 +39,14 @@ void Core::listen(RetirementListener& listener) {
     if (!model_) follow_branches();
 }
 
-void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t distance) {
+void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t distance, LevelMask levels) {
     if (!distance) throw std::invalid_argument("one of no instructions cannot be selected");
     if (!probes) throw std::invalid_argument("what selects is an event");
     if (probes & bit(Probe::CYCLES) && probes != bit(Probe::CYCLES))
         throw std::invalid_argument("what selects is an event of instructions, or cycles alone");
     watch(probes);
-    const uint64_t now = sum(probes);
-    selections_.push_back({&listener, probes, now + std::min(distance, ~now)});
+    const uint64_t now = sum(probes, levels);
+    selections_.push_back({&listener, probes, now + std::min(distance, ~now), levels});
     drop_budget();
     undue_until_ = 0;
 }
@@ -169,7 +168,8 @@ void Core::begin_observation() {
     model.pipeline->settle();
     observed_cycle_ = UNOBSERVED;
     auto is_near = [this](const Selection& selection) {
-        return selection.probes != bit(Probe::CYCLES) && sum(selection.probes) + MOST_EVENTS_OF_ONE >= selection.due;
+        return selection.probes != bit(Probe::CYCLES) &&
+               sum(selection.probes, selection.levels) + MOST_EVENTS_OF_ONE >= selection.due;
     };
     if (std::none_of(selections_.begin(), selections_.end(), is_near)) return;
     observed_from_ = totals_;
@@ -235,8 +235,9 @@ void Core::observe(const Op& op, uint64_t pc, uint64_t next) {
 bool Core::choose() {
     bool interrupts = false, chosen = false;
     for (Selection& selection : selections_) {
-        const uint64_t now = sum(selection.probes);
+        const uint64_t now = sum(selection.probes, selection.levels);
         if (now < selection.due) continue;
+        if (model_ && observed_cycle_ == UNOBSERVED) observe(Op{}, last_retired_pc_, linear_pc());
         if (!observed_.op_class_known) {
             observed_.op_class = class_of(observed_.pc);
             observed_.op_class_known = true;
@@ -248,7 +249,7 @@ bool Core::choose() {
             selection.listener = nullptr;
         } else if (reaction.probes && reaction.probes != selection.probes) {
             selection.probes = reaction.probes;
-            selection.due = sum(selection.probes) + reaction.distance;
+            selection.due = sum(selection.probes, selection.levels) + reaction.distance;
         } else {
             selection.due = std::max(selection.due + reaction.distance, now + 1);
         }

@@ -288,6 +288,8 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
     if (observes) [[unlikely]] {
         begin_observation();
         limit = std::min(limit, Pipeline::NO_LIMIT - 1);  // it is executed, not recalled: its stages are to be known
+    } else if (!selections_.empty()) {
+        forget_observation();
     }
     if (attributes_models()) [[unlikely]] {
         bool due = false;

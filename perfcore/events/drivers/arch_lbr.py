@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from emulator.cpu import Cpu
 from perfcore.abi.constants import BRANCH_CYCLES_SHIFT, BRANCH_TYPE_SHIFT, BranchFlag, BranchSampleType
 from perfcore.abi.sample import BranchEntry, BranchStack
@@ -85,14 +87,17 @@ class ArchitecturalLbr(IntelBranchStacks):
     def read(self, branches: EventBranches, cpu: Cpu) -> BranchStack:
         """intel_pmu_store_lbr, intel_pmu_lbr_filter."""
         pmu = self._pmus[cpu.number]
-        found: list[BranchEntry] = []
-        if wants_only_transactions(branches):
-            return BranchStack(0, found)
-        for age in range(self.entries):
-            source = pmu.read(IA32_LBR_x_FROM_IP, age)
+        return stack_of(branches, cpu, (tuple(pmu.read(bank, age) for bank in _BANKS) for age in range(self.entries)))
+
+
+def stack_of(branches: EventBranches, cpu: Cpu, records: Iterable[Sequence[int]]) -> BranchStack:
+    """Of what each record's FROM_IP, TO_IP and INFO hold, the newest first."""
+    found: list[BranchEntry] = []
+    if not wants_only_transactions(branches):
+        for source, target, value in records:
             if not source:
                 break
-            info = _INFO(pmu.read(IA32_LBR_x_INFO, age))
+            info = _INFO(value)
             branch = _BRANCHES[info.BR_TYPE] if info.BR_TYPE < len(_BRANCHES) else branch_at(cpu, source)
             if not branch & branches.classes:
                 continue
@@ -100,5 +105,5 @@ class ArchitecturalLbr(IntelBranchStacks):
             if info.CYC_CNT_VALID:
                 flags |= info.CYC_CNT << BRANCH_CYCLES_SHIFT
             flags |= type_of(branch) << BRANCH_TYPE_SHIFT
-            found.append(BranchEntry(source, pmu.read(IA32_LBR_x_TO_IP, age), flags))
-        return BranchStack(0, found)
+            found.append(BranchEntry(source, target, flags))
+    return BranchStack(0, found)

@@ -22,6 +22,7 @@ from perfcore.events.drivers.saved_counters import SavedCounters, count_until
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
 from perfcore.events.hardware_state import HardwareState
+from perfcore.events.output import Fill
 from perfcore.events.pmu_driver import AuxUnit, Saved
 from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
@@ -47,6 +48,7 @@ class HardwareDriver(ABC):
         self.type = type
         self.mux_interval_ns = TICK_NS  # PERF_CPU_HRTIMER: a tick
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
+        self.pmus = pmus
         self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
         self._fixed: dict[int, list[tuple[int, bool]]] = {}  # by code: index, and whether others count it, too
         for number, fixed in enumerate(self.model.fixed_counters):
@@ -364,14 +366,14 @@ class HardwareDriver(ABC):
             event.update_page()
         return over
 
-    def overflowed(self, event: PerfEvent, counters: CpuCounters) -> None:
-        """The event's counter has wrapped: count, program the next period, report."""
+    def overflowed(self, event: PerfEvent, counters: CpuCounters, addr: int = 0, fill: Fill | None = None) -> None:
+        """The event's counter has wrapped: count, program the next period, report (see `PerfEvent.overflow`)."""
         self.read(event)
         ended = event.hw.last_period
         if not self.set_period(event) or not event.is_sampling:
             return
         missed = event.hw.missed  # what the overflow does may begin another period
-        stops = event.overflow(counters.cpu, ended)
+        stops = event.overflow(counters.cpu, ended, addr=addr, fill=fill)
         if missed and not event.attr.freq:  # a frequency's periods are only guesses, the first of them at 1
             event.write_record(event.output.lost_samples_record(missed, counters.cpu))
         if stops:

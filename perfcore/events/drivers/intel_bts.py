@@ -17,8 +17,8 @@ from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.permission import may_watch_kernel
 from perfcore.events.pmu_driver import AuxUnit
-from pmu.intel.bts import AREA, IA32_DEBUGCTL_TRACE, IA32_DS_AREA, RECORD, BranchTraceStore
-from pmu.unit_memory import UnitMemory
+from pmu.intel.bts import IA32_DEBUGCTL_TRACE, RECORD, BranchTraceStore
+from pmu.intel.debug_store import BTS, BTS_AT, IA32_DS_AREA, DebugStore
 from pmu.unit_pmu import UnitPmu
 
 _SAFETY_MARGIN = 4080  # BTS_SAFETY_MARGIN: bytes between the threshold and the end, for what is on its way
@@ -38,13 +38,12 @@ class _Buffer:
 class _CpuStore:
     """struct bts_ctx: what a CPU's unit writes at the moment."""
 
-    def __init__(self, unit: BranchTraceStore, area_address: int, area: memoryview) -> None:
+    def __init__(self, unit: BranchTraceStore, area: memoryview) -> None:
         self.unit = unit
         self.area = area
         self.event: PerfEvent | None = None
         self.output: AuxOutput | None = None
         self.begun = 0  # where in the area this stretch begins
-        unit.write(IA32_DS_AREA, area_address)
 
 
 def _buffer(output: AuxOutput) -> _Buffer:
@@ -62,14 +61,15 @@ class IntelBts(UnitDriver):
     pausable = False
     takes_snapshots = False
 
-    def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu]) -> None:
+    def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu], stores: Sequence[DebugStore]) -> None:
+        """`stores`: of each CPU, in one memory, with its area."""
         super().__init__(source, type)
         self.aux: AuxUnit[PerfEvent] = self
-        self._memory = UnitMemory()
+        self._memory = stores[0].memory
         self._cpus: dict[int, _CpuStore] = {}
-        for cpu in cpus:
-            unit = BranchTraceStore(cpu, self._memory)
-            store = _CpuStore(unit, *self._memory.allocate(AREA.size))
+        for cpu, debug_store in zip(cpus, stores, strict=True):
+            unit = BranchTraceStore(cpu, debug_store)
+            store = _CpuStore(unit, debug_store.reached(unit.read(IA32_DS_AREA), BTS.size))
             self._cpus[cpu.number] = store
             cpu.connect_interrupt(unit, partial(self._handle_interrupt, store))
 
@@ -175,7 +175,7 @@ class IntelBts(UnitDriver):
             threshold = max(end - _SAFETY_MARGIN // RECORD.size * RECORD.size, at + RECORD.size)
         address = buffer.address
         first = address if buffer.snapshot else address + at
-        AREA.pack_into(store.area, 0, first, address + at, address + end, address + threshold)
+        BTS.pack_into(store.area, BTS_AT, first, address + at, address + end, address + threshold)
         store.begun = at
         return True
 
@@ -184,7 +184,7 @@ class IntelBts(UnitDriver):
         output = store.output
         assert output is not None, "it writes"
         buffer = _buffer(output)
-        _, index, maximum, _ = AREA.unpack_from(store.area)
+        _, index, maximum, _ = BTS.unpack_from(store.area, BTS_AT)
         at = index - buffer.address
         written = at - store.begun
         if buffer.snapshot:

@@ -8,9 +8,12 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.pebs import IntelPebs
+from perfcore.events.drivers.saved_counters import SavedCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
 from perfcore.events.hardware_state import HardwareState
+from perfcore.events.pmu_driver import Saved
 from pmu.device import Pmu
 from pmu.intel.registers import (
     FIXED_SHIFT,
@@ -38,6 +41,8 @@ _FIXED_KERNEL = IA32_FIXED_CTR_CTRL.EN0_OS.mask  # of a counter's four bits
 _FIXED_USER = IA32_FIXED_CTR_CTRL.EN0_USR.mask
 _FIXED_PMI = IA32_FIXED_CTR_CTRL.PMI0.mask
 _FIXED_BITS = 0b1111
+_FIXED_ADAPTIVE = IA32_FIXED_CTR_CTRL.ADAPTIVE0.mask
+_BUFFER = IA32_PERF_GLOBAL_STATUS.OVF_BUFFER.mask
 _LVT_NMI = IA32_X2APIC_LVT_PMI.make(DELIVERY_MODE=4)
 
 
@@ -45,6 +50,7 @@ class IntelCore(X86Driver):
     """Counters 0..N-1 are the general-purpose ones, 32.. the fixed ones: the numbers of their bits in the registers."""
 
     max_precise_ip = 3
+    pebs: IntelPebs | None = None  # of cores that have it
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
         fixed = len(pmus[0].model.fixed_counters)
@@ -74,8 +80,14 @@ class IntelCore(X86Driver):
         self.check_precision(event)
         if code in self._metrics:
             self._check_metric(event)
-        config = code | _INTERRUPT
         levels = self.selected_levels(event, code)
+        config = code | _INTERRUPT
+        if self.pebs is not None:
+            if event.attr.precise_ip and not event.is_sampling and self.model.has_limits:
+                raise LinuxError(EINVAL, f"{self.name}: nothing is precise about an event that does not sample")
+            event.hw.pebs = self.pebs.configured(event, code, self.model.counted_by(code), levels)
+            if event.hw.pebs is not None and self.pebs.adaptive:
+                config |= _SELECT.ADAPTIVE.mask
         if Level.USER in levels:
             config |= _USER
         if Level.KERNEL in levels:
@@ -104,7 +116,7 @@ class IntelCore(X86Driver):
         code = event.hw.code
         found = []
         for number, fixed in enumerate(self.model.fixed_counters):
-            if fixed.config == code:
+            if fixed.config == code and self._may_be_fixed(event):
                 found.append(self.fixed_index(number))
                 if not fixed.programmable:
                     return found
@@ -124,12 +136,20 @@ class IntelCore(X86Driver):
             holders.update({index: moved for moved, index in moves})
         return True
 
+    def _may_be_fixed(self, event: PerfEvent) -> bool:
+        """Without extended PEBS no fixed counter writes records."""
+        return event.hw.pebs is None or self.pebs is None or self.pebs.adaptive
+
     def free_index(self, pmu: Pmu, used: set[int] | dict[int, PerfEvent], event: PerfEvent) -> int | None:
-        if not self._constrained:
+        if not self._constrained and self._may_be_fixed(event):
             return super().free_index(pmu, used, event)
+        if not self._constrained:
+            return next((index for index in range(pmu.counters) if index not in used), None)
         return next((index for index in self._counters_of(event) if index not in used), None)
 
     def place(self, counters: CpuCounters, event: PerfEvent) -> int | None:
+        if event.hw.pebs is not None and self.pebs is not None and not self.pebs.admits(counters.cpu, event):
+            return None
         if self._constrained:
             moves = placement(counters.events, self._counters_of, event)
             if moves is None:
@@ -157,16 +177,44 @@ class IntelCore(X86Driver):
             else:
                 pmu.write(IA32_PERFEVTSELx, event.hw.config | _ENABLE, index)
             counters.running |= 1 << index
+            if event.hw.pebs is not None and self.pebs is not None:
+                self.pebs.enable(counters.cpu, index, event)
         pmu.write(IA32_PERF_GLOBAL_CTRL, self._globally_enabled(counters))
 
     def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         pmu = counters.pmu
+        if self.pebs is not None and self.pebs.in_use(counters.cpu):
+            self.pebs.disable(counters.cpu, [*events])
         for index, event in events.items():
             if index >= FIXED_SHIFT:
                 self._control_fixed(pmu, index, None)
             else:
                 pmu.write(IA32_PERFEVTSELx, event.hw.config, index)
             counters.running &= ~(1 << index)
+
+    # precise events: what has been recorded becomes samples before anything else is done
+
+    def stop(self, event: PerfEvent, update: bool = True) -> None:
+        if event.hw.pebs is not None and self.pebs is not None and not event.hw.stopped:
+            assert event.on_cpu is not None, f"{event} is not on a CPU"
+            self.pebs.drain(self, self._cpus[event.on_cpu.number])
+        super().stop(event, update)
+
+    def read(self, event: PerfEvent) -> None:
+        if event.hw.pebs is None or self.pebs is None:
+            super().read(event)
+        elif not event.hw.stopped:
+            assert event.on_cpu is not None, f"{event} is not on a CPU"
+            self.pebs.drain(self, self._cpus[event.on_cpu.number])
+            if not event.hw.stopped:
+                self.pebs.read(event)
+
+    def save(
+        self, cpu: Cpu, events: Callable[[], Sequence[PerfEvent] | None], last: Saved | None
+    ) -> SavedCounters | None:
+        if self.pebs is not None and self.pebs.in_use(cpu):
+            return None
+        return super().save(cpu, events, last)
 
     def _globally_enabled(self, counters: CpuCounters) -> int:
         """Mask of those that IA32_PERF_GLOBAL_CTRL lets count."""
@@ -178,7 +226,8 @@ class IntelCore(X86Driver):
         bits = 0
         if config is not None:
             bits = (_FIXED_USER if config & _USER else 0) | (_FIXED_KERNEL if config & _KERNEL else 0) | _FIXED_PMI
-        control = pmu.read(IA32_FIXED_CTR_CTRL) & ~(_FIXED_BITS << shift)
+            bits |= _FIXED_ADAPTIVE if config & _SELECT.ADAPTIVE.mask else 0
+        control = pmu.read(IA32_FIXED_CTR_CTRL) & ~((_FIXED_BITS | _FIXED_ADAPTIVE) << shift)
         pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
 
     def has_overflowed(self, counters: CpuCounters) -> bool:
@@ -189,12 +238,15 @@ class IntelCore(X86Driver):
         pmu = counters.pmu
         unmask = pmu.writer(IA32_X2APIC_LVT_PMI)
         read_status, clear = pmu.reader(IA32_PERF_GLOBAL_STATUS), pmu.writer(IA32_PERF_GLOBAL_STATUS_RESET)
-        all_counters, handle_overflows = self._all_counters, self.handle_overflows
+        interrupting, handle_overflows = self._all_counters | _BUFFER, self.handle_overflows
 
         def handle() -> None:
             unmask(_LVT_NMI)
-            status = read_status() & all_counters
+            status = read_status() & interrupting
             clear(status)
+            if status & _BUFFER and self.pebs is not None:
+                self.pebs.drain(self, counters, in_interrupt=True)
+                status ^= _BUFFER
             handle_overflows(counters, status)
             if self.branches is not None:
                 self.branches.go_on(counters.cpu)

@@ -80,7 +80,7 @@ def _by_debug_store(kernel: Kernel, hardware: HardwareDriver, model: PmuModel) -
     from pmu.intel.debug_store import debug_stores
 
     cpus = kernel.cpus
-    stores = debug_stores(len(cpus), hardware.pmus[0].counters)
+    stores = debug_stores(len(cpus), model.most_counters)
     if "pebs" in model.units:
         _add_pebs(kernel, hardware, model, stores)
     for source in model.sources:

@@ -16,7 +16,7 @@ from pmu.intel.pebs_registers import IA32_PEBS_ENABLE, MSR_PEBS_DATA_CFG
 from pmu.intel.registers import IA32_PERF_GLOBAL_CTRL, IA32_A_PMCx, IA32_PERFEVTSELx
 
 CORES = "skylake", "redwood-cove"
-INSTRUCTIONS, LOADS, LATENCY = 0x00C0, 0x81D0, 0x01CD
+INSTRUCTIONS, CYCLES, LATENCY = 0x00C0, 0x003C, 0x01CD
 SOURCES = {0: 0, 1: 0x1, 2: 0x3, 3: 0x4, 5: 0xA}  # level that answered -> data source of a load
 ALL = MSR_PEBS_DATA_CFG.make(MEMORY=1, GPR=1, XMM=1)
 STACK_POINTER = 7  # bit of sample_regs_intr
@@ -81,6 +81,32 @@ def test_registers_are_those_behind_the_instruction(core: str) -> None:
         assert record.registers is not None
         found = {bit: value for bit, value in record.registers.items() if bit in numbers}
         assert found == {bit: values[number] for bit, number in numbers.items()}
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_cycles_are_recorded_where_their_periods_end(core: str) -> None:
+    """At the multiples of the period, by the instruction that retires there; of an instruction that takes several
+    periods there is one record, and the counter stays ahead by the others."""
+    run = machine(core)
+    period = 101
+    run.count(CYCLES, period)
+    run.enable()
+    run.place(run.buffer.nbytes, 1)  # each record interrupts
+    stopped: list[tuple[int, int]] = []
+    native = run.core
+
+    def note() -> None:
+        run.pmu.pebs.set_buffer_overflowed(False)
+        ahead = (run.pmu.read(IA32_A_PMCx) + WIDTH // 2) % WIDTH - WIDTH // 2  # it has been reloaded that often
+        stopped.append((native.last_retired_pc, ahead + period * (len(stopped) + 2)))
+
+    run.acknowledge = note  # type: ignore[method-assign]
+    run.run("scan_and_reuse")
+    records = run.records
+    assert [record.ip for record in records] == [pc for pc, _ in stopped]
+    ended = [cycles // period for _, cycles in stopped]  # periods until then
+    assert ended == sorted({*ended})
+    assert 100 < len(ended) < ended[-1]
 
 
 def test_what_does_not_fit_is_lost_and_the_counter_counts_on() -> None:

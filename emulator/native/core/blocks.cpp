@@ -120,10 +120,12 @@ void Core::consider(uint64_t address, uint32_t size) {
         exit(Exit::INTERRUPTED);
         return;
     }
-    if ((interrupt_requested_ || (model_ && due())) && interrupt_raised()) {
+    if (interrupt_requested_ || (model_ && due())) {
         last_retired_pc_ = previous_->address + (previous_->ops.empty() ? 0 : previous_->ops.back().offset);
-        exit(Exit::OVERFLOW);
-        return;
+        if (interrupt_raised()) {
+            exit(Exit::OVERFLOW);
+            return;
+        }
     }
     if (cycles() >= until_ || hook_is_full_) {
         exit(Exit::DEADLINE);

@@ -95,8 +95,8 @@ void Core::leave(uc_err error) {
     if (changes_) take_changes();
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT && debugging_.refused) look_at_access(now);
+    if (fetch) last_retired_pc_ = last;
     if (fetch && (cycles() >= until_ || interrupt_raised())) {  // which has come first: the fetch will fault again
-        last_retired_pc_ = last;
         exit_ = interrupt_raised() ? Exit::OVERFLOW : Exit::DEADLINE;
         return;
     }

@@ -251,7 +251,7 @@ bool Core::choose() {
             selection.probes = reaction.probes;
             selection.due = sum(selection.probes, selection.levels) + reaction.distance;
         } else {
-            selection.due = std::max(selection.due + reaction.distance, now + 1);
+            selection.due = std::max((reaction.from_now ? now : selection.due) + reaction.distance, now + 1);
         }
     }
     if (chosen) {

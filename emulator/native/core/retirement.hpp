@@ -74,6 +74,7 @@ struct RetiredOp {
 struct Reaction {
     ProbeMask probes = 0;     // 0: as before
     uint64_t distance = 0;    // so many events until the next one; 0: there is none
+    bool from_now = false;    // ... rather than from where this one was due, of which several may be at once
     bool interrupts = false;  // the core stops behind this one, as for a counter's overflow
 };
 

@@ -153,7 +153,7 @@ Reaction Pebs::overflowed(Counter& counter, const RetiredOp& op) {
     }
     const bool was_pending = buffer_overflowed;
     buffer_overflowed |= area_[INDEX] >= area_[INTERRUPT_THRESHOLD];
-    return {.distance = distance(number), .interrupts = buffer_overflowed && !was_pending};
+    return {.distance = distance(number), .from_now = true, .interrupts = buffer_overflowed && !was_pending};
 }
 
 // False: there is no room, and there will be none before software has made it.

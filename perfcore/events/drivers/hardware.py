@@ -48,7 +48,6 @@ class HardwareDriver(ABC):
         self.type = type
         self.mux_interval_ns = TICK_NS  # PERF_CPU_HRTIMER: a tick
         self.user_events: set[PerfEvent] = set()  # that user space may read by itself
-        self.pmus = pmus
         self._cpus = {cpu.number: CpuCounters(cpu, pmu) for cpu, pmu in zip(cpus, pmus, strict=True)}
         self._fixed: dict[int, list[tuple[int, bool]]] = {}  # by code: index, and whether others count it, too
         for number, fixed in enumerate(self.model.fixed_counters):
@@ -101,8 +100,8 @@ class HardwareDriver(ABC):
 
     @abstractmethod
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
-        """What handles the interrupts of one CPU's PMU. It does not stop the counters meanwhile, as Linux's handlers
-        do, which would be most of a sample's cost: here nothing happens that they could count until it returns."""
+        """What handles the interrupts of one CPU's PMU. It does not stop the counters meanwhile, as Linux's does:
+        nothing happens here that they could count."""
 
     @abstractmethod
     def counter_register(self, index: int) -> tuple[type[Register], int]:
@@ -268,7 +267,6 @@ class HardwareDriver(ABC):
         return True
 
     def show(self, counters: CpuCounters, event: PerfEvent) -> None:
-        """It has come while user space may read some counters."""
         if event in self.user_events:
             event.hw.user_index = self.user_index(event)
 

@@ -29,6 +29,7 @@ class X86Driver(HardwareDriver):
     max_precise_ip: int
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
+        self.pmus = pmus
         self._access = {cpu.number: pmu for cpu, pmu in zip(cpus, pmus, strict=True)}
         self._width_bits = pmus[0].model.counter_width_bits
         self.rdpmc = 1

@@ -209,7 +209,7 @@ class SpeSampler:
     sequence: int
     """Where the sequence of pseudo-random numbers is: 31 bits, not 0."""
     context: int
-    """What CONTEXTIDR_EL1 holds."""
+    """What CONTEXTIDR_EL1 holds, where the kernel is modelled."""
     def __init__(self, core: Core) -> None: ...
     def start(
         self,
@@ -225,12 +225,16 @@ class SpeSampler:
         no_events: int,
         min_latency: int,
         filters: int,
+        levels: int,
+        ram_base: int,
+        context_register: int,
     ) -> None:
         """`distance` instructions until the first sample, then `interval`, with jitter some of [0, 256) more.
 
         Records go into `room` bytes. `wanted`: mask of the events that this version of the unit has. `packets`: 1
         physical addresses, 2 the context. `filters`: 1 by `types` (1 branch, 2 load, 4 store), 2 by `events`, 4 by
-        `min_latency`, 8 by `no_events`.
+        `min_latency`, 8 by `no_events`. `levels`: mask of those whose instructions count. `ram_base`: physical address
+        of the first frame. `context_register`: number of CONTEXTIDR_EL1 where the guest has its own kernel, else 0.
         """
     def stop(self) -> int:
         """Instructions that are left until the next sample."""

@@ -17,6 +17,7 @@ from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
+from perfemu.board_units import board_spe
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
@@ -55,10 +56,11 @@ class BoardKind:
 
 def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside) -> Built:
     monitors = activity_monitors(hardware, model)
+    profiling = board_spe(hardware, model)
     if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
-        return Virt(hardware, boot, outside, monitors=monitors), (), monitors
+        return Virt(hardware, boot, outside, monitors=monitors, profiling=profiling), (), monitors
     pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
-    return Virt(hardware, boot, outside, pmus, monitors), pmus, monitors
+    return Virt(hardware, boot, outside, pmus, monitors, profiling), pmus, monitors
 
 
 PC_PMUS: Mapping[str, type[Perfmon] | type[CoreCounters]] = {

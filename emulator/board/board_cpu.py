@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from emulator._native import GuestPageTables
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
@@ -40,7 +41,7 @@ MASKED = 0x3C0  # PSTATE.DAIF
 CALL_MASK, HVC, SMC = 0xFFE0_001F, 0xD400_0002, 0xD400_0003
 OP1_OF_EL0 = 3  # of registers that EL0 may reach
 INSTRUCTION_BYTES = 4
-PMU_INTERRUPT = 23  # PPI, as Arm's Base System Architecture has it
+PMU_INTERRUPT, PROFILING_INTERRUPT = 23, 21  # PPIs, as Arm's Base System Architecture has them
 WORD, DOUBLE_WORD = (1 << 32) - 1, (1 << 64) - 1
 NEVER = DOUBLE_WORD, DOUBLE_WORD  # a PC, and so many instructions
 
@@ -71,6 +72,17 @@ class BoardMonitors(Protocol):
     def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None: ...
 
 
+class BoardProfiling(Protocol):
+    """A CPU's statistical profiling unit."""
+
+    @property
+    def identification(self) -> Mapping[SysReg, int]: ...
+    def attach(self, cpu: Cpu, registers: SystemRegisters, tables: GuestPageTables) -> None:
+        """Claim its registers. It writes where `tables` say."""
+
+    def interrupt_asserted(self) -> bool: ...
+
+
 class BoardCpu:
     """A CPU that is on, waits for an interrupt, or is off."""
 
@@ -86,6 +98,7 @@ class BoardCpu:
         "_pmu",
         "_held",
         "_monitors",
+        "_profiling",
     )
 
     def __init__(
@@ -100,6 +113,7 @@ class BoardCpu:
         firmware: FirmwareCall,
         message: Callable[[str], None],
         monitors: BoardMonitors | None = None,
+        profiling: BoardProfiling | None = None,
     ) -> None:
         """`firmware(cpu, function, arguments)` answers HVC and SMC: what X0 is then."""
         self.cpu = cpu
@@ -118,6 +132,7 @@ class BoardCpu:
         self._bus = bus
         self._pmu = pmu
         self._monitors = monitors
+        self._profiling = profiling
         self._firmware = firmware
         self._message = message
         self._timers_changed = True
@@ -126,14 +141,16 @@ class BoardCpu:
         self._at_reset = {SPSEL: 1, SCTLR_EL1: self.core.read_kernel_register(SCTLR_EL1.encoding), TCR_EL1: 0}
         self.debug = DebugUnit(cpu, self.tables, self._take, message)
         registers = cpu.system_registers
-        parts = [part for part in (pmu, monitors) if part is not None]
-        identification = {register: bits for part in parts for register, bits in part.identification.items()}
+        parts = [part for part in (pmu, monitors, profiling) if part is not None]
+        identification = [part.identification for part in parts]
         self._held = id_registers.claim(cpu, processor, identification, gic_registers=interface.gic.version == GICV3)
         if pmu is not None:
             pmu.grant_access(registers, lambda: cpu.level)
             pmu.tell = message
         if monitors is not None:
             monitors.grant_access(registers, lambda: cpu.level)
+        if profiling is not None:
+            profiling.attach(cpu, registers, self.tables)
         registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
         self.timer.claim_registers(registers)
         self.timer.answer_natively(on=True)
@@ -156,6 +173,10 @@ class BoardCpu:
     @property
     def has_pmu(self) -> bool:
         return self._pmu is not None
+
+    @property
+    def has_profiling(self) -> bool:
+        return self._profiling is not None
 
     def start(self, entry: int, argument: int) -> None:
         """As PSCI's CPU_ON does, and the board at power-up: at EL1, interrupts masked, with the MMU off."""
@@ -193,14 +214,16 @@ class BoardCpu:
         self.look_at_pmu()
 
     @property
-    def pmu_interrupts(self) -> bool:
-        """Whether its own PMU asserts its interrupt, as the interrupt controller knows."""
-        return bool(self.interface.private.asserted >> PMU_INTERRUPT & 1)
+    def pmu_interrupts(self) -> int:
+        """Whether its own PMU and profiling unit assert their interrupts, as the interrupt controller knows: bits."""
+        return self.interface.private.asserted & (1 << PMU_INTERRUPT | 1 << PROFILING_INTERRUPT)
 
     def look_at_pmu(self) -> None:
-        """Its interrupt may be another than it was."""
+        """Its interrupt, and that of what profiles, may be another than it was."""
         if self._pmu is not None:
             self.interface.set_level(PMU_INTERRUPT, self._pmu.interrupt_asserted())
+        if self._profiling is not None:
+            self.interface.set_level(PROFILING_INTERRUPT, self._profiling.interrupt_asserted())
 
     def suspend(self) -> None:
         """PSCI's: to the next interrupt, masked or not."""

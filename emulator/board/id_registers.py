@@ -5,7 +5,7 @@ Fields: Arm ARM DDI 0487, "AArch64 System Register Descriptions".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from emulator.aarch64_features import ID_AA64PFR0_EL1, features_of
@@ -50,16 +50,19 @@ class Held:
         self.value = value
 
 
-def claim(cpu: Cpu, processor: Processor, pmu: Mapping[SysReg, int], *, gic_registers: bool) -> list[Held]:
-    """`pmu`: what ID registers say of the PMU. `gic_registers`: whether there are GICv3's.
+def claim(
+    cpu: Cpu, processor: Processor, parts: Iterable[Mapping[SysReg, int]], *, gic_registers: bool
+) -> list[Held]:
+    """`parts`: what ID registers say of the PMU, say. `gic_registers`: whether there are GICv3's.
 
     Returns those of them that hold something.
     """
     registers = cpu.system_registers
     values = {**dict.fromkeys(ID_SPACE, 0), **BASE, MIDR_EL1: processor.midr_el1, AIDR_EL1: 0}
     values[ID_AA64PFR0_EL1] |= gic_registers << 24
-    for register, value in pmu.items():
-        values[register] |= value
+    for part in parts:
+        for register, value in part.items():
+            values[register] |= value
     values[MPIDR_EL1] = MPIDR_IS_ONE | cpu.number
     for feature in features_of(processor.features):
         if feature.register is not None:

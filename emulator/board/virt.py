@@ -11,7 +11,7 @@ from functools import partial
 from emulator.arch.processor import Processor
 from emulator.board import gicv2
 from emulator.board.board import Board, Boot, Ended, Outside, ram_loader
-from emulator.board.board_cpu import BoardCpu, BoardMonitors, BoardPmu
+from emulator.board.board_cpu import BoardCpu, BoardMonitors, BoardPmu, BoardProfiling
 from emulator.board.bus import Bus
 from emulator.board.calls import tell_of_calls
 from emulator.board.device_tree import flattened
@@ -71,8 +71,9 @@ class Virt(Board[BoardCpu]):
         outside: Outside,
         pmus: Sequence[BoardPmu | None] = (),
         monitors: Sequence[BoardMonitors | None] = (),
+        profiling: Sequence[BoardProfiling | None] = (),
     ) -> None:
-        """`boot`: None where a saved state will be restored. `pmus`, `monitors`: one for each CPU, or none.
+        """`boot`: None where a saved state will be restored. `pmus`, `monitors`, `profiling`: of each CPU, or of none.
 
         NotBootable: what does not fit into RAM.
         """
@@ -102,12 +103,14 @@ class Virt(Board[BoardCpu]):
                     firmware,
                     outside.message,
                     its_monitors,
+                    its_profiling,
                 )
-                for cpu, interface, pmu, its_monitors in zip(
+                for cpu, interface, pmu, its_monitors, its_profiling in zip(
                     hardware.cpus,
                     self._gic.interfaces,
                     pmus or [None] * config.cpus,
                     monitors or [None] * config.cpus,
+                    profiling or [None] * config.cpus,
                     strict=True,
                 )
             ]
@@ -207,6 +210,7 @@ class Virt(Board[BoardCpu]):
             command_line=boot.command_line,
             seed=hardware.config.seed,
             has_pmu=self.cpus[0].has_pmu,
+            has_profiling=self.cpus[0].has_profiling,
             initrd=(initrd, end) if boot.initrd else None,
             highest_hz=None if self._clock.frequencies_hz is None else self._clock.frequencies_hz[1],
         )

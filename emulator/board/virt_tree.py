@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from emulator.board.board_cpu import PMU_INTERRUPT
+from emulator.board.board_cpu import PMU_INTERRUPT, PROFILING_INTERRUPT
 from emulator.board.device_tree import Node, Property, cells
 from emulator.board.generic_timer import PHYSICAL_INTERRUPT, VIRTUAL_INTERRUPT
 from emulator.board.gic import DISTRIBUTOR_BYTES, GICV2, GICV3, PRIVATE, REDISTRIBUTOR_BYTES
@@ -28,6 +28,7 @@ def device_tree(
     command_line: str,
     seed: int,
     has_pmu: bool,
+    has_profiling: bool,
     initrd: tuple[int, int] | None,
     highest_hz: int | None = None,
 ) -> Node:
@@ -60,6 +61,8 @@ def device_tree(
     ]
     if has_pmu:
         devices.append(_pmu())
+    if has_profiling:
+        devices.append(_profiling())
     if highest_hz is not None and highest_hz >> 32:  # more than a fixed clock's property can say
         highest_hz = None
     if highest_hz is not None:
@@ -88,6 +91,11 @@ def _timer() -> Node:
 
 def _pmu() -> Node:
     return Node("pmu", {"compatible": "arm,armv8-pmuv3", "interrupts": (PPI, PMU_INTERRUPT - FIRST_PPI, LEVEL_HIGH)})
+
+
+def _profiling() -> Node:
+    interrupts = (PPI, PROFILING_INTERRUPT - FIRST_PPI, LEVEL_HIGH)
+    return Node("spe-pmu", {"compatible": "arm,statistical-profiling-extension-v1", "interrupts": interrupts})
 
 
 def _cpu_clock(hz: int) -> Node:

@@ -29,8 +29,18 @@ class KernelMappings:
     def unmap(self, base: int) -> None:
         del self._mapped[base]
 
-    def at(self, address: int) -> memoryview | None:
-        """The bytes from there on, as far as one mapping goes; None: nothing is there."""
+    def room(self, address: int, wanted: int) -> int:
+        """How many bytes from there on there are, of so many that are wanted: as far as one mapping goes."""
+        there = self._at(address)
+        return 0 if there is None else min(len(there), wanted)
+
+    def write(self, address: int, data: bytes | bytearray) -> None:
+        """Where there is room."""
+        there = self._at(address)
+        assert there is not None, "there is room"
+        there[: len(data)] = data
+
+    def _at(self, address: int) -> memoryview | None:
         for start, memory in self._mapped.items():
             if start <= address < start + len(memory):
                 return memory[address - start :]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from emulator._native import SpeSampler
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Level
 from emulator.sysregs import SysReg
 from pmu.arm.spe_pmu import LEAST_INTERVAL
 from pmu.arm.spe_registers import (
@@ -39,7 +39,7 @@ from pmu.arm.spe_registers import (
 from pmu.register import Register
 from pmu.register_device import RegisterDevice
 
-ID_AA64DFR0_EL1 = SysReg(3, 0, 0, 5, 0)
+ID_AA64DFR0_EL1, CONTEXTIDR_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 13, 0, 1)
 RECORD_BYTES = 64
 _RECORD_BITS = RECORD_BYTES.bit_length() - 1
 _TWELVE_BITS = 2  # PMSIDR_EL1.CountSize: counters of cycles saturate there
@@ -51,20 +51,40 @@ _COUNT = (1 << 32) - 1
 class KernelMemory(Protocol):
     """What lies at the addresses that the kernel gives its units."""
 
-    def at(self, address: int) -> memoryview | None:
-        """The bytes from there on, as far as one mapping goes; None: nothing is there."""
+    def room(self, address: int, wanted: int) -> int:
+        """How many bytes from there on can be written, of so many that are wanted."""
+
+    def write(self, address: int, data: bytes | bytearray) -> None:
+        """Where there is room."""
 
 
 class SpeUnit(RegisterDevice):
     """It writes records into memory when software looks: at its pointer, its status, or when it has been stopped."""
 
-    def __init__(self, cpu: Cpu, version: SpeVersion, memory: KernelMemory, timestamp: Callable[[int], int]) -> None:
-        """`timestamp`: what the virtual counter (CNTVCT_EL0) shows at a cycle of `cpu`."""
+    kept = "storage", "_left", "_faults", "sequence"
+    kept_ranges: ClassVar = {"_left": range(1 << 32), "sequence": range(1, 1 << 31)}
+
+    def __init__(
+        self,
+        cpu: Cpu,
+        version: SpeVersion,
+        memory: KernelMemory,
+        timestamp: Callable[[int], int],
+        *,
+        ram_base: int = 0,
+        executes_kernel: bool = False,
+    ) -> None:
+        """`timestamp`: what the virtual counter (CNTVCT_EL0) shows at a cycle of `cpu`.
+
+        `ram_base`: the physical address at which RAM begins. `executes_kernel`: EL1 is the guest's own, with its CONTEXTIDR_EL1.
+        """
         super().__init__()
         self.version = version
         self._sampler = SpeSampler(cpu.core)
         self._memory = memory
         self._timestamp = timestamp
+        self._ram_base = ram_base
+        self._context_register = CONTEXTIDR_EL1.encoding if executes_kernel else 0
         self._runs = False
         self._timed = False  # PMSCR_EL1.TS, as it was when that began
         self._faults = False  # where the present buffer ends, no page is
@@ -99,12 +119,26 @@ class SpeUnit(RegisterDevice):
     @property
     def identification(self) -> dict[SysReg, int]:
         """The fields of ID registers that tell of it: register -> its bits."""
-        return {ID_AA64DFR0_EL1: self.version << 32}
+        return self.identification_of(self.version)
+
+    @staticmethod
+    def identification_of(version: SpeVersion) -> dict[SysReg, int]:
+        """Of any such unit."""
+        return {ID_AA64DFR0_EL1: version << 32}
 
     @property
     def samples(self) -> int:
         """Operations that were chosen, recorded or not."""
         return self._sampler.samples
+
+    @property
+    def sequence(self) -> int:
+        """Where the sequence of pseudo-random numbers is."""
+        return self._sampler.sequence
+
+    @sequence.setter
+    def sequence(self, value: int) -> None:
+        self._sampler.sequence = value
 
     def set_context(self, context: int) -> None:
         """CONTEXTIDR_EL1 has been written."""
@@ -158,12 +192,16 @@ class SpeUnit(RegisterDevice):
     # sampling
 
     @property
+    def _levels(self) -> int:
+        """At which instructions are operations: a mask by Level."""
+        control = PMSCR_EL1(self.storage["PMSCR_EL1"])
+        return control.E0SPE << Level.USER | control.E1SPE << Level.KERNEL
+
+    @property
     def _enabled(self) -> bool:
         storage = self.storage
-        levels = storage["PMSCR_EL1"] & PMSCR_EL1.E0SPE.mask
-        return bool(
-            levels and storage["PMBLIMITR_EL1"] & PMBLIMITR_EL1.E.mask and not storage["PMBSR_EL1"] & PMBSR_EL1.S.mask
-        )
+        waits = storage["PMBSR_EL1"] & PMBSR_EL1.S.mask
+        return bool(self._levels and storage["PMBLIMITR_EL1"] & PMBLIMITR_EL1.E.mask and not waits)
 
     def _start(self) -> None:
         if not self._enabled:
@@ -185,6 +223,9 @@ class SpeUnit(RegisterDevice):
             no_events=storage["PMSNEVFR_EL1"],
             min_latency=PMSLATFR_EL1(storage["PMSLATFR_EL1"]).MINLAT,
             filters=filters.FT | filters.FE << 1 | filters.FL << 2 | filters.FnE << 3,
+            levels=self._levels,
+            ram_base=self._ram_base,
+            context_register=self._context_register,
         )
         self._runs = True
         self._timed = bool(control.TS)
@@ -194,10 +235,9 @@ class SpeUnit(RegisterDevice):
         pointer = self.storage["PMBPTR_EL1"]
         limit = self.storage["PMBLIMITR_EL1"] & PMBLIMITR_EL1.LIMIT.mask
         wanted = max(limit - pointer, 0)
-        memory = self._memory.at(pointer)
-        there = 0 if memory is None else len(memory)
+        there = self._memory.room(pointer, wanted)
         self._faults = there < wanted
-        return min(there, wanted)
+        return there
 
     def _stop(self) -> None:
         self._synchronize()
@@ -213,9 +253,7 @@ class SpeUnit(RegisterDevice):
         made, cycles = sampler.take()
         if cycles:
             pointer = storage["PMBPTR_EL1"]
-            memory = self._memory.at(pointer)
-            assert memory is not None, "there was room"
-            memory[: len(made)] = self._stamped(made, cycles)
+            self._memory.write(pointer, self._stamped(made, cycles))
             storage["PMBPTR_EL1"] = pointer + len(made)
         status = 0
         if sampler.collided:

@@ -18,7 +18,8 @@ static nb::tuple take(SpeSampler& sampler) {
 
 static void start(SpeSampler& sampler, uint64_t distance, uint64_t interval, bool jitter, uint64_t room,
                   uint64_t wanted, unsigned packets, unsigned types, uint64_t events, uint64_t no_events,
-                  uint64_t min_latency, unsigned filters) {
+                  uint64_t min_latency, unsigned filters, unsigned levels, uint64_t ram_base,
+                  uint32_t context_register) {
     sampler.start({.distance = distance,
                    .interval = interval,
                    .jitter = jitter,
@@ -29,7 +30,10 @@ static void start(SpeSampler& sampler, uint64_t distance, uint64_t interval, boo
                    .filters = filters,
                    .events = events,
                    .no_events = no_events,
-                   .min_latency = min_latency});
+                   .min_latency = min_latency,
+                   .levels = static_cast<LevelMask>(levels),
+                   .ram_base = ram_base,
+                   .context_register = context_register});
 }
 
 void bind_spe(nb::module_& module) {
@@ -37,7 +41,7 @@ void bind_spe(nb::module_& module) {
         .def(nb::init<Core&>(), nb::arg("core"), nb::keep_alive<1, 2>())
         .def("start", &start, nb::kw_only(), nb::arg("distance"), nb::arg("interval"), nb::arg("jitter"),
              nb::arg("room"), nb::arg("wanted"), nb::arg("packets"), nb::arg("types"), nb::arg("events"),
-             nb::arg("no_events"), nb::arg("min_latency"), nb::arg("filters"))
+             nb::arg("no_events"), nb::arg("min_latency"), nb::arg("filters"), nb::arg("levels"), nb::arg("ram_base"), nb::arg("context_register"))
         .def("stop", &SpeSampler::stop)
         .def("take", &take)
         .def_ro("full", &SpeSampler::full)

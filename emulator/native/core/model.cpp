@@ -109,7 +109,8 @@ void Core::plan_model() {
         if (selection.probes == bit(Probe::CYCLES)) {
             model.due_cycle = std::min(model.due_cycle, cycle + std::min(remaining, ~cycle));
         } else if (selection.probes & ~DECODED) {
-            model.targets.push_back({selection.probes, sum(selection.probes) + remaining});
+            const uint64_t before = sum(selection.probes);
+            model.targets.push_back({selection.probes, before + std::min(remaining, ~before)});
         }
     }
     for (auto& bank : banks_) {

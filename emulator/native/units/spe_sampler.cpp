@@ -105,8 +105,8 @@ void SpeSampler::start(const Order& order) {
     order_ = order;
     full = lost = false;
     left_ = std::max<uint64_t>(order.distance, 1);
-    core_.select(*this, bit(Probe::INST_RETIRED), left_);
-    due_ = core_.sum(bit(Probe::INST_RETIRED)) + left_;
+    core_.select(*this, bit(Probe::INST_RETIRED), left_, order_.levels);
+    due_ = core_.sum(bit(Probe::INST_RETIRED), order_.levels) + left_;
     counts_ = true;
 }
 
@@ -114,7 +114,7 @@ uint64_t SpeSampler::stop() {
     if (!counts_) return left_;
     core_.stop_listening(*this);
     counts_ = false;
-    const uint64_t now = core_.sum(bit(Probe::INST_RETIRED));
+    const uint64_t now = core_.sum(bit(Probe::INST_RETIRED), order_.levels);
     return left_ = due_ > now ? due_ - now : 1;
 }
 
@@ -135,7 +135,7 @@ bool SpeSampler::is_wanted(const RetiredOp& op, uint64_t events, const Latencies
 Reaction SpeSampler::selected(const RetiredOp& op) {
     samples++;
     const uint64_t distance = next_distance();
-    due_ = core_.sum(bit(Probe::INST_RETIRED)) + distance;
+    due_ = core_.sum(bit(Probe::INST_RETIRED), order_.levels) + distance;
     if (op.dispatched < busy_until_) {
         collided = true;
         return {.distance = distance};
@@ -166,7 +166,7 @@ void SpeSampler::record(const RetiredOp& op, uint64_t events, const Latencies& l
         if (op.address_known) {
             writer.put(DATA_VIRTUAL, op.address, 8);
             const auto physical = order_.packets & PHYSICAL ? core_.physical(op.address) : std::nullopt;
-            if (physical) writer.put(DATA_PHYSICAL, (*physical & ADDRESS) | NON_SECURE, 8);
+            if (physical) writer.put(DATA_PHYSICAL, (order_.ram_base + *physical & ADDRESS) | NON_SECURE, 8);
         }
         writer.put_cycles(TRANSLATION_LATENCY, latencies.translation);
         const MemoryLevel level = level_that_answered(op.fired);
@@ -185,7 +185,10 @@ void SpeSampler::record(const RetiredOp& op, uint64_t events, const Latencies& l
         writer.put(EVENTS_32, events, 4);
     else
         writer.put(EVENTS_16, events, 2);
-    if (order_.packets & CONTEXT) writer.put(CONTEXT_EL1, context, 4);
+    if (order_.packets & CONTEXT) {
+        const uint32_t number = order_.context_register;
+        writer.put(CONTEXT_EL1, number ? core_.read_kernel_register(number) : context, 4);
+    }
     writer.end();
     records_.cycles.push_back(op.completed);
 }

@@ -32,6 +32,9 @@ class SpeSampler final : public RetirementListener {
         unsigned packets = 0, types = 0, filters = 0;
         uint64_t events = 0, no_events = 0;  // which all, or none, must have happened
         uint64_t min_latency = 0;            // cycles
+        LevelMask levels = EVERY_LEVEL;      // at which instructions are operations that are counted
+        uint64_t ram_base = 0;               // the physical address of the first frame
+        uint32_t context_register = 0;       // CONTEXTIDR_EL1's number, of a guest's own kernel; 0: `context` is it
     };
 
     explicit SpeSampler(Core& core) : core_(core) {}
@@ -54,7 +57,7 @@ class SpeSampler final : public RetirementListener {
     bool full = false;               // there is no room for another record, and it has stopped
     bool lost = false;               // ... nor was there for the last one
     bool collided = false;           // an operation was chosen while the one before was not through
-    uint32_t context = 0;            // CONTEXTIDR_EL1
+    uint32_t context = 0;            // CONTEXTIDR_EL1, where the kernel is modelled
     uint32_t sequence = 0x6c078965;  // a shift register of 31 bits; from few ones it would take long to look random
 
   private:

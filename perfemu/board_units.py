@@ -1,0 +1,94 @@
+"""The units that the guest of a board programs besides its CPUs' PMU: Arm's Statistical Profiling Extension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from emulator._native import GuestPageTables, PhysicalMemory
+from emulator.board.generic_timer import NS_PER_TICK
+from emulator.board.virt_tree import RAM_BASE
+from emulator.clock import Clock
+from emulator.cpu import Cpu, Level, WalkFault
+from emulator.machine import Hardware
+from emulator.sysregs import Access, SysReg, SystemRegisters
+from pmu.arm.spe import SpeUnit
+from pmu.arm.spe_registers import SpeVersion
+from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
+
+FRAME_BYTES = 4096
+_WRITE = 2  # of a page's protection
+
+
+class TranslatedMemory:
+    """RAM at virtual addresses of EL1, as the guest's page tables have it now."""
+
+    def __init__(self, memory: PhysicalMemory, tables: GuestPageTables) -> None:
+        self._memory = memory
+        self._tables = tables
+
+    def room(self, address: int, wanted: int) -> int:
+        """How many bytes from there on can be written, of so many that are wanted."""
+        room = 0
+        while room < wanted:
+            page, fault, *_ = self._tables.walk(address + room, Level.KERNEL)
+            if fault != WalkFault.NONE or page is None or not page[1] & _WRITE:
+                break
+            room += FRAME_BYTES - (address + room) % FRAME_BYTES
+        return min(room, wanted)
+
+    def write(self, address: int, data: bytes | bytearray) -> None:
+        """Where there is room. What has been unmapped since then is written nowhere."""
+        done = 0
+        while done < len(data):
+            offset = (address + done) % FRAME_BYTES
+            piece = data[done : done + FRAME_BYTES - offset]
+            page = self._tables.walk(address + done, Level.KERNEL)[0]
+            if page is not None:
+                self._memory.write(page[0], offset, bytes(piece))
+            done += len(piece)
+
+
+class BoardSpe:
+    """The unit of one CPU of a board. It is made when the CPU's page tables are there."""
+
+    kept = ("_unit",)
+
+    def __init__(self, memory: PhysicalMemory, clock: Clock, version: SpeVersion) -> None:
+        self._memory, self._clock, self._version = memory, clock, version
+        self._unit: SpeUnit | None = None
+
+    @property
+    def identification(self) -> Mapping[SysReg, int]:
+        """The fields of ID registers that tell of it: register -> its bits."""
+        return SpeUnit.identification_of(self._version)
+
+    def attach(self, cpu: Cpu, registers: SystemRegisters, tables: GuestPageTables) -> None:
+        """Its registers are there from now on. They are of EL1."""
+        self._unit = unit = SpeUnit(
+            cpu,
+            self._version,
+            TranslatedMemory(self._memory, tables),
+            lambda cycle: self._clock.at(cycle) // NS_PER_TICK,
+            ram_base=RAM_BASE,
+            executes_kernel=True,
+        )
+        for register in unit.registers():
+            read = partial(unit.read, register) if unit.can_read(register) else None
+            write = partial(unit.write, register) if unit.can_write(register) else None
+            encoding = register.encoding_of()
+            assert isinstance(encoding, SysReg), "it is an AArch64 register"
+            registers.claim(encoding, Access(read, write))
+
+    def interrupt_asserted(self) -> bool:
+        return self._unit is not None and self._unit.interrupt_asserted()
+
+
+def board_spe(hardware: Hardware, model: PmuModel) -> list[BoardSpe]:
+    """One for each CPU; none where the core has none."""
+    for source in model.sources:
+        if isinstance(source, UnitPmu) and source.unit == "spe":
+            version = SpeVersion[source.version.upper()]
+            return [BoardSpe(hardware.memory, hardware.clock, version) for _ in hardware.cpus]
+    return []

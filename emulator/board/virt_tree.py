@@ -28,8 +28,8 @@ def device_tree(
     command_line: str,
     seed: int,
     has_pmu: bool,
-    has_profiling: bool,
     initrd: tuple[int, int] | None,
+    has_profiling: bool = False,
     highest_hz: int | None = None,
 ) -> Node:
     """`seed`: of the kernel's random numbers. `initrd`: its first address, and the one behind it. `highest_hz`: of CPUs

@@ -50,9 +50,7 @@ class Held:
         self.value = value
 
 
-def claim(
-    cpu: Cpu, processor: Processor, parts: Iterable[Mapping[SysReg, int]], *, gic_registers: bool
-) -> list[Held]:
+def claim(cpu: Cpu, processor: Processor, parts: Iterable[Mapping[SysReg, int]], *, gic_registers: bool) -> list[Held]:
     """`parts`: what ID registers say of the PMU, say. `gic_registers`: whether there are GICv3's.
 
     Returns those of them that hold something.

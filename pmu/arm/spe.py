@@ -76,7 +76,8 @@ class SpeUnit(RegisterDevice):
     ) -> None:
         """`timestamp`: what the virtual counter (CNTVCT_EL0) shows at a cycle of `cpu`.
 
-        `ram_base`: the physical address at which RAM begins. `executes_kernel`: EL1 is the guest's own, with its CONTEXTIDR_EL1.
+        `ram_base`: the physical address at which RAM begins. `executes_kernel`: EL1 is the guest's own, with its
+        CONTEXTIDR_EL1.
         """
         super().__init__()
         self.version = version

@@ -41,7 +41,8 @@ void bind_spe(nb::module_& module) {
         .def(nb::init<Core&>(), nb::arg("core"), nb::keep_alive<1, 2>())
         .def("start", &start, nb::kw_only(), nb::arg("distance"), nb::arg("interval"), nb::arg("jitter"),
              nb::arg("room"), nb::arg("wanted"), nb::arg("packets"), nb::arg("types"), nb::arg("events"),
-             nb::arg("no_events"), nb::arg("min_latency"), nb::arg("filters"), nb::arg("levels"), nb::arg("ram_base"), nb::arg("context_register"))
+             nb::arg("no_events"), nb::arg("min_latency"), nb::arg("filters"), nb::arg("levels"), nb::arg("ram_base"),
+             nb::arg("context_register"))
         .def("stop", &SpeSampler::stop)
         .def("take", &take)
         .def_ro("full", &SpeSampler::full)

@@ -6,8 +6,9 @@ For a program on each ISA and gear:
   records   branch records of 32 entries (LBR), which need the last ones alone
   1/10k     one that counts selections, an instruction of ten thousand
 And perfemu record of units that sample, one instruction of 4096, against perfemu stat -e instructions: on zen5
-ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets. Likewise of Intel PT, which traces all,
-on skylake and on ideal. Branch records: perfemu record with -b against the same without.
+ibs_op/cnt_ctl=1/u, on neoverse-n1 arm_spe_0// with all of its packets, on skylake and redwood-cove instructions:ppu,
+which is PEBS. Likewise of Intel PT, which traces all, on skylake and on ideal. Branch records: perfemu record with -b
+against the same without.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ BRANCHES = {  # core -> ISA, what it is lent, event; recorded with and without t
     "zen5": ("x86_64", (), "instructions:u"),
 }
 BRANCH_PERIOD, BRANCH_GOAL = 1_000_003, 1.03
-UNITS = {  # core -> ISA, event, and what it may cost
-    "zen5": ("x86_64", "ibs_op/cnt_ctl=1/u", 1.05),
-    "neoverse-n1": ("aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u", 1.05),
-    "skylake": ("x86_64", "intel_pt//u", 1.15),
-    "ideal": ("x86_64", "intel_pt//u", 1.40),
-}
+UNITS = (  # core, ISA, event, and what it may cost
+    ("zen5", "x86_64", "ibs_op/cnt_ctl=1/u", 1.05),
+    ("neoverse-n1", "aarch64", "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u", 1.05),
+    ("skylake", "x86_64", "intel_pt//u", 1.15),
+    ("ideal", "x86_64", "intel_pt//u", 1.40),
+    ("skylake", "x86_64", "instructions:ppu", 1.05),  # PEBS, by its buffer
+    ("redwood-cove", "x86_64", "instructions:ppu", 1.05),
+)
 MODES: dict[str, Listen] = {
     "nobody": lambda core, recorder: None,
     "path": lambda core, recorder: core.listen(recorder),
@@ -82,7 +85,7 @@ def count_instructions(workload: Workload, core: str) -> None:
 
 
 def run_units(repeats: int) -> None:
-    for core, (isa, event, goal) in UNITS.items():
+    for core, isa, event, goal in UNITS:
         workload = guest_program("sort", isa, "600000")
         counted, sampled = [], []
         with tempfile.TemporaryDirectory() as directory:

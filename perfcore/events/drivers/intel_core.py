@@ -85,7 +85,7 @@ class IntelCore(X86Driver):
         if self.pebs is not None:
             if event.attr.precise_ip and not event.is_sampling and self.model.has_limits:
                 raise LinuxError(EINVAL, f"{self.name}: nothing is precise about an event that does not sample")
-            event.hw.pebs = self.pebs.configured(event, code, self.model.counted_by(code), levels)
+            event.hw.pebs = self.pebs.configured(event, code, self.model.counted_by(code), levels, self.branches)
             if event.hw.pebs is not None and self.pebs.adaptive:
                 config |= _SELECT.ADAPTIVE.mask
         if Level.USER in levels:

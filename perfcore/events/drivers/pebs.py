@@ -20,7 +20,7 @@ from emulator.probes import Probe
 from perfcore.abi.constants import Misc, SampleRegsAbi, SampleType
 from perfcore.abi.sample import Sample
 from perfcore.events.drivers.arch_lbr import stack_of
-from perfcore.events.drivers.branch_stacks import EventBranches
+from perfcore.events.drivers.branch_stacks import BranchStacks, EventBranches
 from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.drivers.pebs_data_source import DataKind, data_source, kind_of
@@ -63,7 +63,7 @@ _VECTORS = 0xFFFF_FFFF << 32
 class EventPebs:
     """What one precise event wants, and how far it is."""
 
-    __slots__ = ("branches", "config", "kind", "large", "late", "latency", "period", "reloads")
+    __slots__ = ("config", "kind", "large", "late", "latency", "period", "reloads")
 
     def __init__(self, event: PerfEvent, kind: DataKind, *, reloads: bool, large: bool, config: int) -> None:
         self.kind = kind
@@ -73,7 +73,6 @@ class EventPebs:
         self.latency = event.attr.config1 if kind is DataKind.LOAD_LATENCY else None
         self.period = 0  # by which its counter is reloaded now
         self.late = 0  # periods that its counter is ahead: records of instructions that made several
-        self.branches: EventBranches | None = None
 
 
 class _OnCpu:
@@ -113,8 +112,11 @@ class IntelPebs:
 
     # opening
 
-    def configured(self, event: PerfEvent, code: int, counted: Event | None, levels: set[Level]) -> EventPebs | None:
-        """What records are to do for `event`, of this code; None: they cannot, and its counter interrupts."""
+    def configured(
+        self, event: PerfEvent, code: int, counted: Event | None, levels: set[Level], branches: BranchStacks | None
+    ) -> EventPebs | None:
+        """What records are to do for `event`, of this code; None: they cannot, and its counter interrupts. `branches`:
+        of the core."""
         kind = kind_of(code, store_latency=self.adaptive)
         if kind is DataKind.LOAD_LATENCY and event.attr.config1 & ~MSR_PEBS_LD_LAT_THRESHOLD.declared:
             raise LinuxError(EINVAL, f"ldlat={event.attr.config1:#x}: a threshold has 16 bits")
@@ -123,22 +125,18 @@ class IntelPebs:
             if kind in (DataKind.LOAD_LATENCY, DataKind.STORE_LATENCY):
                 raise LinuxError(EOPNOTSUPP, "only records know latencies: it has to be sampled, with precise_ip")
             return None
-        config = self._groups(event) if self.adaptive else 0
+        config = self._groups(event, branches) if self.adaptive else 0
         attr = event.attr
         reloads = not (attr.freq or (attr.wakeup_events and not attr.watermark))
-        pebs = EventPebs(
+        return EventPebs(
             event,
             kind,
             reloads=reloads or kind is DataKind.LOAD_LATENCY,
             large=reloads and self._is_large(event),
             config=config,
         )
-        branches = event.hw.branches
-        if config & _CFG.LBR.mask and isinstance(branches, EventBranches):
-            pebs.branches = branches
-        return pebs
 
-    def _groups(self, event: PerfEvent) -> int:
+    def _groups(self, event: PerfEvent, branches: BranchStacks | None) -> int:
         """pebs_update_adaptive_cfg()"""
         attr = event.attr
         wanted, config = attr.sample_type, 0
@@ -150,8 +148,8 @@ class IntelPebs:
             config |= _CFG.GPR.mask
         if registers & _VECTORS:
             config |= _CFG.XMM.mask
-        if wanted & SampleType.BRANCH_STACK and isinstance(event.hw.branches, EventBranches):
-            config |= _CFG.LBR.mask | event.hw.branches.unit.entries - 1 << _CFG.LBR_ENTRIES.lo
+        if wanted & SampleType.BRANCH_STACK and branches is not None:
+            config |= _CFG.LBR.mask | branches.entries - 1 << _CFG.LBR_ENTRIES.lo
         return config
 
     def _is_large(self, event: PerfEvent) -> bool:
@@ -323,8 +321,8 @@ class IntelPebs:
                 sample.intr_regs = _chosen(registers, sample.intr_regs, attr.sample_regs_intr)
             if wanted & SampleType.REGS_USER:
                 sample.user_regs = _chosen(registers, sample.user_regs, attr.sample_regs_user)
-        if record.branches is not None and pebs.branches is not None:
-            sample.branch_hw_index, sample.branches = stack_of(pebs.branches, cpu, record.branches)
+        if record.branches is not None and isinstance(event.hw.branches, EventBranches):
+            sample.branch_hw_index, sample.branches = stack_of(event.hw.branches, cpu, record.branches)
 
     def _weight(self, wanted: int, record: PebsRecord) -> int:
         """PERF_SAMPLE_WEIGHT; or _STRUCT, with the cycles since dispatch as var2_w."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from perfcore.abi.constants import RecordType
-from perfcore.abi.sample import HEADER
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.perfdata.auxtrace import AuxTrace
 from perfcore.perfdata.writer import PerfDataWriter
@@ -65,20 +63,9 @@ class Drain:
     def _write(self, records: bytes, traces: Sequence[AuxTrace]) -> None:
         if records or traces:
             self.wakeups += 1
-            self.samples += _count_samples(records)
             writer = self._writer()
-            writer.write(records)
+            self.samples += writer.write(records)
             for trace in traces:
                 writer.write_auxtrace(trace)
             if not self._newest:  # what is in those is older than what was written before
                 writer.finish_round()  # readers sort by time; they need not wait for the file's end to do so
-
-
-def _count_samples(records: bytes) -> int:
-    unpack, end, sample = HEADER.unpack_from, len(records), int(RecordType.SAMPLE)
-    position = count = 0
-    while position < end:
-        kind, _, size = unpack(records, position)
-        count += kind == sample
-        position += size
-    return count

@@ -14,6 +14,8 @@ from typing import ClassVar, overload
 
 from emulator.sysregs import Encoding
 
+ALL_BITS = (1 << 64) - 1
+
 
 class OnWrite(Enum):
     """What software's write does to a field."""
@@ -98,7 +100,7 @@ class Register:
     fields: ClassVar[dict[str, Field]] = {}
     readable: ClassVar[int] = 0  # masks over all fields, from the declaration
     declared: ClassVar[int] = 0
-    _on_write: ClassVar[tuple[int, int, int, int]] = (0, -1, 0, 0)  # masks: reserved, kept, stored, cleared
+    _on_write: ClassVar[tuple[int, int, int, int]] = (0, ALL_BITS, 0, 0)  # masks: reserved, kept, stored, cleared
 
     __slots__ = ("value",)
 
@@ -123,8 +125,8 @@ class Register:
         cls.declared = used
         cls.readable = sum(field.mask for field in cls.fields.values() if field.readable)
         cls._on_write = (
-            ~used if cls.reserved_bits_fault else 0,
-            ~masks[OnWrite.STORE],
+            ALL_BITS & ~used if cls.reserved_bits_fault else 0,
+            ALL_BITS & ~masks[OnWrite.STORE],
             masks[OnWrite.STORE] | masks[OnWrite.SET],
             masks[OnWrite.CLEAR],
         )
@@ -142,7 +144,8 @@ class Register:
         reserved, kept, taken, cleared = cls._on_write
         if value & reserved:
             raise ValueError(f"{cls.__name__}: bits {value & reserved:#x} of {value:#x} are reserved")
-        return (stored & kept | value & taken) & ~(value & cleared)
+        written = stored & kept | value & taken
+        return written & ~(value & cleared) if cleared else written
 
     @classmethod
     def make(cls, **values: int) -> int:

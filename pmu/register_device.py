@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pmu.register import Register
+from pmu.register import ALL_BITS, Register
 
 
 class RegisterDevice:
@@ -30,11 +30,13 @@ class RegisterDevice:
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         """Write the register; `index` is its number in a bank."""
+        self._writer_of(register)(value, index)
+
+    def _writer_of(self, register: type[Register]) -> Callable[[int, int], None]:
         try:
-            writer = self._writers[register]
+            return self._writers[register]
         except KeyError:
             raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write") from None
-        writer(value, index)
 
     def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
         """What reads it, for who does so often: as `read`, found once."""
@@ -43,10 +45,8 @@ class RegisterDevice:
 
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
         """What writes it, likewise."""
-        writer = self._writers.get(register)
-        if writer is None:
-            raise ValueError(f"{type(self).__name__} has no register {register.__name__} to write")
-        return lambda value: writer(value, index)
+        write = self._writer_of(register)
+        return lambda value: write(value, index)
 
     def can_read(self, register: type[Register]) -> bool:
         return register in self._readers
@@ -63,7 +63,7 @@ class RegisterDevice:
         register: type[Register],
         effect: Callable[[], None] | None = None,
         initial: int = 0,
-        implemented: int = -1,
+        implemented: int = ALL_BITS,
     ) -> None:
         """A register that is its stored bits. `effect` runs after each write; bits not `implemented` ignore writes."""
         storage = self.storage

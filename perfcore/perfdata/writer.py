@@ -34,6 +34,7 @@ from perfcore.perfdata.records import (
 )
 from perfcore.perfdata.samples import sample_field_offset
 
+_U64 = struct.Struct("<Q")
 _PATCH_INTERVAL = 1 << 20  # bytes of data between two patches of the header's data size
 _NOT_IN_A_PIPE = frozenset(  # perf ends with an error when a pipe has these as HEADER_FEATURE records
     (Feature.TRACING_DATA, Feature.BUILD_ID, Feature.BRANCH_STACK, Feature.AUXTRACE, Feature.STAT, Feature.CACHE)
@@ -113,10 +114,11 @@ class PerfDataWriter:
             self._file.write(pack_tracing_data(self.features.tracing_data))
         self._file.flush()
 
-    def write(self, records: bytes) -> None:
-        """Append whole records."""
-        self._scan.add(records)
+    def write(self, records: bytes) -> int:
+        """Append whole records. How many of them are samples?"""
+        samples = self._scan.add(records)
         self._append(records)
+        return samples
 
     def write_auxtrace(self, trace: AuxTrace) -> None:
         """Append what has been traced, behind the records that tell of it."""
@@ -235,28 +237,29 @@ class _RecordScan:
         trailers = {sample_id_size(event.attr.sample_type) for event in events if event.attr.sample_id_all}
         self._trailer_bytes = trailers.pop() if len(trailers) == 1 else 0
 
-    def add(self, records: bytes) -> None:
-        unpack_header, unpack_time = HEADER.unpack_from, struct.Struct("<Q").unpack_from
-        sample, time_offset = int(RecordType.SAMPLE), self._time_offset
+    def add(self, records: bytes) -> int:
+        """How many of them are samples?"""
+        unpack_header, smallest, sample = HEADER.unpack_from, HEADER.size, int(RecordType.SAMPLE)
         maps = (int(RecordType.MMAP), int(RecordType.MMAP2))
-        first = last = None
+        samples = first = last = 0
         position, end = 0, len(records)
         while position < end:
             kind, misc, size = unpack_header(records, position)
-            if size < HEADER.size or position + size > end:
+            behind = position + size
+            if size < smallest or behind > end:
                 raise ValueError(f"record type {kind} of {size} bytes at {position} of {end}: not whole records")
             if kind == sample:
-                if time_offset is not None:
-                    last = position
-                    if first is None:
-                        first = position
+                if not samples:
+                    first = position
+                samples += 1
+                last = position
             elif kind in maps and not misc & Misc.MMAP_DATA:
-                self._add_mapping(records[position : position + size])
-            position += size
-        if first is not None and last is not None and time_offset is not None:
-            begin = unpack_time(records, first + time_offset)[0]
-            times = (begin, unpack_time(records, last + time_offset)[0])
-            self.sample_time_ns = times if self.sample_time_ns is None else (self.sample_time_ns[0], times[1])
+                self._add_mapping(records[position:behind])
+            position = behind
+        if samples and self._time_offset is not None:
+            begin, time = (_U64.unpack_from(records, at + self._time_offset)[0] for at in (first, last))
+            self.sample_time_ns = (begin if self.sample_time_ns is None else self.sample_time_ns[0]), time
+        return samples
 
     def _add_mapping(self, record: bytes) -> None:
         mapping = decode_record(record, self._trailer_bytes)

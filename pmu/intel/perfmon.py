@@ -68,6 +68,8 @@ _FREEZES = IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask
 _LBR_FORMAT = IA32_PERF_CAPABILITIES.LBR_FMT.mask
 _LBR, _FREEZES_BRANCHES = IA32_DEBUGCTL.LBR.mask, IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI.mask
 _BRANCHES_FROZEN = IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
+_BUFFER_OVERFLOWED = IA32_PERF_GLOBAL_STATUS.OVF_BUFFER.mask
+_NO_COUNTERS = _METRICS_OVERFLOWED | _FROZEN | _BRANCHES_FROZEN | _BUFFER_OVERFLOWED  # of the status
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
 
@@ -136,7 +138,7 @@ class Perfmon(RecordingCounters):
         self._store(IA32_FIXED_CTR_CTRL, self._control_fixed)
         # all general-purpose counters are enabled at power-up, as the manual has it
         self._store(IA32_PERF_GLOBAL_CTRL, self._update_active, initial=self._general)
-        self._compute(IA32_PERF_GLOBAL_STATUS, lambda index: self._status())
+        self._compute(IA32_PERF_GLOBAL_STATUS, self._status)
         self._compute(IA32_PERF_GLOBAL_STATUS_RESET, lambda index: 0, self._clear_status)
         if version >= _STATUS_SET_VERSION:
             self._compute(IA32_PERF_GLOBAL_STATUS_SET, lambda index: 0, self._set_status)
@@ -166,11 +168,7 @@ class Perfmon(RecordingCounters):
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         if value & self._reserved.get(register, 0):
             self.check(register, value, index)
-        writer = self._writers.get(register)
-        if writer is None:
-            super().write(register, value, index)  # which says so
-        else:
-            writer(value, index)
+        self._writer_of(register)(value, index)
 
     # the interrupt
 
@@ -244,15 +242,15 @@ class Perfmon(RecordingCounters):
             return partial(self._write_full, register, index, index)
         if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
             return partial(self._write_full, register, index, self.counters + index)
-        write = super().writer(register, index)
         reserved = self._reserved.get(register, 0)
         if not reserved:
-            return write
+            return super().writer(register, index)
+        write = self._writer_of(register)
 
         def checked(value: int) -> None:
             if value & reserved:
                 self.check(register, value, index)
-            write(value)
+            write(value, index)
 
         return checked
 
@@ -348,23 +346,25 @@ class Perfmon(RecordingCounters):
 
     # status
 
-    def _status(self) -> int:
-        kept = self._metrics_overflowed | (_FROZEN if self._frozen else 0)
+    def _status(self, index: int = 0) -> int:
+        status = self._from_bank(self._bank.overflowed()) | self._metrics_overflowed
+        if self._frozen:
+            status |= _FROZEN
         if self.branches is not None and self.branches.frozen:
-            kept |= _BRANCHES_FROZEN
-        return self._from_bank(self._bank.overflowed()) | kept | self._buffer_status()
+            status |= _BRANCHES_FROZEN
+        return status if self.pebs is None else status | self._buffer_status()
 
     def _clear_status(self, value: int, index: int) -> None:
-        """IA32_PERF_GLOBAL_STATUS_RESET."""
-        cleared = ~IA32_PERF_GLOBAL_STATUS_RESET.write(-1, value)
-        if counters := cleared & self._implemented:
+        """IA32_PERF_GLOBAL_STATUS_RESET: each bit that is written clears its own."""
+        if counters := value & self._implemented:
             self._bank.clear_overflowed(self._to_bank(counters))
-        self._metrics_overflowed &= ~cleared
-        if cleared & _FROZEN and self._frozen:
-            self._set_frozen(False)
-        if cleared & _BRANCHES_FROZEN and self.branches is not None:
-            self.branches.freeze(False)
-        self._set_buffer_status(cleared, overflowed=False)
+        if others := value & _NO_COUNTERS:
+            self._metrics_overflowed &= ~others
+            if others & _FROZEN and self._frozen:
+                self._set_frozen(False)
+            if others & _BRANCHES_FROZEN and self.branches is not None:
+                self.branches.freeze(False)
+            self._set_buffer_status(others, overflowed=False)
 
     def _set_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_SET."""

@@ -8,6 +8,16 @@
 
 namespace perfemu {
 
+namespace {
+
+// Calls `tell` with the number of each counter of the mask, lowest first.
+template <typename Tell>
+void each_of(uint64_t counters, const Tell& tell) {
+    for (; counters; counters &= counters - 1) tell(static_cast<unsigned>(std::countr_zero(counters)));
+}
+
+}  // namespace
+
 CounterBank::CounterBank(Totals& totals, unsigned counters) : totals_(totals) {
     if (counters == 0 || counters > MAX_COUNTERS)
         throw std::invalid_argument("a bank has 1 to " + std::to_string(MAX_COUNTERS) + " counters");
@@ -55,7 +65,13 @@ void CounterBank::connect(unsigned index, ProbeMask probes, ProbeMask less) {
     counter.probes = probes;
     counter.less = less;
     counter.seen = sum(counter);
+    note_connected(index);
     tell_changed(index);
+}
+
+void CounterBank::note_connected(unsigned index) {
+    const uint64_t bit = uint64_t{1} << index;
+    connected_ = counters_[index].probes ? connected_ | bit : connected_ & ~bit;
 }
 
 void CounterBank::filter(unsigned index, LevelMask levels) {
@@ -83,8 +99,8 @@ void CounterBank::set_width(unsigned index, unsigned bits, unsigned overflow_bit
 // A wrap stops the core if it comes while its counter is armed, or has come and is not cleared when that is armed.
 // Whose arming does not change needs no look: who asks for the interrupt looks.
 void CounterBank::arm(uint64_t counters) {
-    for (uint64_t changed = armed_ ^ counters; changed; changed &= changed - 1)
-        if (const auto index = static_cast<unsigned>(std::countr_zero(changed)); index < size()) sync(index);
+    counters &= all();
+    each_of(armed_ ^ counters, [this](unsigned index) { sync(index); });
     armed_ = counters;
     if (overflowed_ & armed_) interrupt_ = true;
 }
@@ -115,7 +131,7 @@ void CounterBank::add(unsigned index, uint64_t amount) {
 }
 
 uint64_t CounterBank::overflowed() {
-    for (unsigned i = 0; i < counters_.size(); i++) sync(i);
+    each_of(connected_, [this](unsigned index) { sync(index); });
     return overflowed_;
 }
 
@@ -130,8 +146,7 @@ void CounterBank::clear_overflowed(uint64_t counters) {
 }
 
 void CounterBank::sync_armed() {
-    for (unsigned i = 0; i < counters_.size(); i++)
-        if (armed_ >> i & 1) sync(i);
+    each_of(armed_, [this](unsigned index) { sync(index); });
 }
 
 // How far it is, in events, to the wrap behind so many wraps more: at most 2**64 - 1.
@@ -142,16 +157,15 @@ static uint64_t sum_of(uint64_t to_the_limit, uint64_t wraps, uint64_t wrap) {
 
 std::vector<CounterBank::Armed> CounterBank::armed() {
     std::vector<Armed> result;
-    for (unsigned i = 0; i < counters_.size(); i++) {
-        if (!((armed_ & ~recorded_) >> i & 1)) continue;
+    each_of(armed_ & ~recorded_, [&](unsigned i) {
         const bool counts_wraps = i && counters_[i - 1].chained;
         const Counter& counter = counters_[counts_wraps ? i - 1 : i];  // whose events make it wrap
-        if (!counter.probes || !contains(counter.levels, totals_.level())) continue;
+        if (!counter.probes || !contains(counter.levels, totals_.level())) return;
         sync(i);
         uint64_t to_the_limit = counter.to_the_limit();
         if (counts_wraps) to_the_limit = sum_of(to_the_limit, counters_[i].to_the_limit(), counter.wrap);
         result.push_back({counter.probes, to_the_limit + (to_the_limit != ~uint64_t{0})});
-    }
+    });
     return result;
 }
 
@@ -174,8 +188,9 @@ void CounterBank::archive(Archive& state) {
     state(counters_, armed_, overflowed_, interrupt_);
     state.expect(std::ranges::all_of(counters_, &Counter::is_possible));
     state.expect(!counters_.back().chained);
-    const uint64_t beyond = size() == MAX_COUNTERS ? 0 : ~uint64_t{0} << size();
-    state.expect(!((armed_ | overflowed_) & beyond));
+    state.expect(!((armed_ | overflowed_) & ~all()));
+    if (state.is_loading())
+        for (unsigned i = 0; i < size(); i++) note_connected(i);
 }
 
 bool CounterBank::take_interrupt() {

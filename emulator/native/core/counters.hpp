@@ -80,6 +80,7 @@ class CounterBank {
         uint64_t to_the_limit() const { return wrap - (value & wrap); }
         void archive(Archive& state) { state(probes, less, limit, wrap, value, seen, levels, chained); }
     };
+    uint64_t all() const { return ~uint64_t{0} >> (MAX_COUNTERS - size()); }
     // Of its probes, at its levels.
     uint64_t sum(const Counter& counter);
     void sync(unsigned counter);
@@ -90,8 +91,11 @@ class CounterBank {
         if (recorded_ >> counter & 1) changed_();
     }
 
+    void note_connected(unsigned counter);
+
     Totals& totals_;
     std::vector<Counter> counters_;
+    uint64_t connected_ = 0;  // those that have probes
     uint64_t armed_ = 0;
     uint64_t recorded_ = 0;
     std::function<void()> changed_;  // one of `recorded_`

@@ -358,19 +358,21 @@ class HardwareDriver(ABC):
             left -= hw.early
         if left > hw.longest_period:
             left = hw.longest_period
-        hw.prev_count = -left & hw.counter_mask
-        hw.write_counter(hw.prev_count)
+        hw.prev_count = first = hw.counter_mask + 1 - left
+        hw.write_counter(first)
         if event.user_page is not None:
             event.update_page()
         return over
 
     def overflowed(self, event: PerfEvent, counters: CpuCounters, addr: int = 0, fill: Fill | None = None) -> None:
         """The event's counter has wrapped: count, program the next period, report (see `PerfEvent.overflow`)."""
-        self.read(event)
-        ended = event.hw.last_period
+        hw = event.hw
+        if not hw.stopped:
+            count_until(event, hw.read_counter())
+        ended = hw.last_period
         if not self.set_period(event) or not event.is_sampling:
             return
-        missed = event.hw.missed  # what the overflow does may begin another period
+        missed = hw.missed  # what the overflow does may begin another period
         stops = event.overflow(counters.cpu, ended, addr=addr, fill=fill)
         if missed and not event.attr.freq:  # a frequency's periods are only guesses, the first of them at 1
             event.write_record(event.output.lost_samples_record(missed, counters.cpu))
@@ -382,9 +384,9 @@ class HardwareDriver(ABC):
     def handle_overflows(self, counters: CpuCounters, status: int) -> None:
         """`status`: a bit for each counter that has wrapped. What is pending is done when no counter is looked at."""
         while status:
-            bit = status & -status
-            status ^= bit
-            event = counters.events.get(bit.bit_length() - 1)
+            others = status & status - 1
+            event = counters.events.get((status ^ others).bit_length() - 1)
+            status = others
             if event is not None:
                 self.overflowed(event, counters)
         if counters.pending:

@@ -17,7 +17,9 @@ def count_until(event: PerfEvent, counter: int) -> None:
     """The event's counter holds this: what it has gone up by since it was looked at last has been counted."""
     hw = event.hw
     value = counter & hw.counter_mask
-    delta = value - hw.prev_count & hw.counter_mask
+    delta = value - hw.prev_count
+    if delta < 0:  # it has wrapped
+        delta += hw.counter_mask + 1
     hw.prev_count = value
     event.counted += delta
     hw.period_left -= delta

@@ -130,6 +130,10 @@ class CounterBank:
         """Mask of the counters whose overflow stops `Core.run`."""
     def read(self, counter: int) -> int: ...
     def write(self, counter: int, value: int) -> None: ...
+    def read_each(self, counters: Sequence[int]) -> list[int]:
+        """In that order."""
+    def write_each(self, counters: Sequence[int], values: Sequence[int]) -> None:
+        """ValueError: there is not one value for each, or one has more bits than its counter."""
     def add(self, counter: int, amount: int) -> None:
         """Software increment: as if a probe had fired `amount` times."""
     def overflowed(self) -> int:

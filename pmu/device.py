@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from emulator.sysregs import SystemRegisters
@@ -31,6 +31,12 @@ class Pmu(Protocol):
 
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
         """`write`, for who writes that register often."""
+
+    def reader_of_all(self, registers: Sequence[tuple[type[Register], int]]) -> Callable[[], Sequence[int]]:
+        """... for who reads several at once, one after the other: each with its number in a bank."""
+
+    def writer_of_all(self, registers: Sequence[tuple[type[Register], int]]) -> Callable[[Sequence[int]], None]:
+        """... who writes them."""
 
     def interrupt_asserted(self) -> bool:
         """Whether the overflow interrupt is pending now."""

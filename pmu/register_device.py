@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from pmu.register import ALL_BITS, Register
@@ -47,6 +47,21 @@ class RegisterDevice:
         """What writes it, likewise."""
         write = self._writer_of(register)
         return lambda value: write(value, index)
+
+    def reader_of_all(self, registers: Sequence[tuple[type[Register], int]]) -> Callable[[], Sequence[int]]:
+        """What reads these, each with its number in a bank, in that order: for who wants all of them at once."""
+        readers = [self.reader(register, index) for register, index in registers]
+        return lambda: [read() for read in readers]
+
+    def writer_of_all(self, registers: Sequence[tuple[type[Register], int]]) -> Callable[[Sequence[int]], None]:
+        """What writes them, likewise."""
+        writers = [self.writer(register, index) for register, index in registers]
+
+        def write_all(values: Sequence[int]) -> None:
+            for write, value in zip(writers, values, strict=True):
+                write(value)
+
+        return write_all
 
     def can_read(self, register: type[Register]) -> bool:
         return register in self._readers

@@ -11,7 +11,7 @@ from emulator.sysregs import SystemRegisters, UndefinedRegister
 from pmu.counter_bank import CounterBank
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.register_device import RegisterDevice
+from pmu.shown_counters import ShownCounters
 from pmu.x86_msrs import claim_msrs
 
 
@@ -33,7 +33,7 @@ def remember(meanings: dict[int, Meaning], value: int, meaning: Meaning) -> None
     meanings[value] = meaning
 
 
-class X86Counters(RegisterDevice):
+class X86Counters(ShownCounters):
     """`in_all` counters of a bank, of which `counters` are general-purpose: each selects what it counts, where, and
     whether its overflow interrupts; a global control and a freeze say which of them count."""
 

@@ -396,7 +396,8 @@ class Kernel:
             except MemoryError:
                 self.out_of_memory(task)
                 return
-        deliver(task)
+        if task.signals.due or task.tracee is not None:
+            deliver(task)
 
     def nothing_left(self) -> None:
         """All sleep for what nobody can bring. The first process ends, and with it the machine."""

@@ -12,7 +12,6 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from emulator.sysregs import UndefinedRegister
 from pmu.amd.branch_sampling import BranchSampling
@@ -204,9 +203,8 @@ class CoreCounters(X86Counters):
 
         return checked
 
-    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
-        shows = register is PERF_CTRx and 0 <= index < self.counters
-        return partial(self._bank.read, index) if shows else super().reader(register, index)
+    def _counter_shown_by(self, register: type[Register], index: int) -> int | None:
+        return index if register is PERF_CTRx and 0 <= index < self.counters else None
 
     def event_of(self, counter: int) -> Event | None:
         """The event that a counter is set to; None if this PMU does not count it."""

@@ -48,7 +48,7 @@ from pmu.counter_bank import CounterBank
 from pmu.event import LESS_SHIFT, Event
 from pmu.model import PmuModel
 from pmu.register import Register
-from pmu.register_device import RegisterDevice
+from pmu.shown_counters import ShownCounters
 
 SW_INCR, INST_RETIRED, CPU_CYCLES, CHAIN = 0x0000, 0x0008, 0x0011, 0x001E
 CYCLE_BIT, INSTRUCTION_BIT = 1 << CYCLES, 1 << INSTRUCTIONS
@@ -65,7 +65,7 @@ _EDGE, _LINK = PMEVTYPERn_EL0.TE.mask, PMEVTYPERn_EL0.TLC.mask
 _THRESHOLD_BITS = PMEVTYPERn_EL0.TH.hi - PMEVTYPERn_EL0.TH.lo + 1
 
 
-class PmuCounters(RegisterDevice):
+class PmuCounters(ShownCounters):
     """Of a PMUv3 on `bank`, with the events of `model` and `counters` event counters (default: the model's number)."""
 
     kept: tuple[str, ...] = (  # besides the bank

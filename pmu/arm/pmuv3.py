@@ -22,6 +22,7 @@ from pmu.arm.registers import (
     PMCCNTR_EL0,
     PMCNTENCLR_EL0,
     PMCNTENSET_EL0,
+    PMICNTR_EL0,
     PMOVSCLR_EL0,
     PMOVSSET_EL0,
     PMSWINC_EL0,
@@ -60,18 +61,15 @@ class PmuV3(PmuBranches):
         debug_features |= 0 if self.branches is None else FEAT_BRBE << 52
         return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
 
-    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
-        counter = self._counter_shown_by(register, index)
-        return super().reader(register, index) if counter is None else partial(self._bank.read, counter)
-
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
         counter = self._counter_shown_by(register, index)
         return super().writer(register, index) if counter is None else partial(self._bank.write, counter)
 
     def _counter_shown_by(self, register: type[Register], index: int) -> int | None:
-        """Of the bank, with the register's width; None: it is no counter's register, or there is none."""
         if register is PMEVCNTRn_EL0:
             return index if 0 <= index < self.counters else None
+        if register is PMICNTR_EL0:
+            return self.counters + 1 if register in self._readers else None
         return self.counters if register is PMCCNTR_EL0 else None
 
     def _increment(self, counters: int, counts_here: Callable[[int], bool]) -> None:

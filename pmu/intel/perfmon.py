@@ -230,18 +230,15 @@ class Perfmon(RecordingCounters):
         if not 0 <= counter < self.counters:
             raise ValueError(f"{register.name_of(counter)}: this PMU has {self.counters} general-purpose counters")
 
-    def reader(self, register: type[Register], index: int = 0) -> Callable[[], int]:
+    def _counter_shown_by(self, register: type[Register], index: int) -> int | None:
         if register is IA32_A_PMCx and register in self._readers and 0 <= index < self.counters:
-            return partial(self._bank.read, index)
-        if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
-            return partial(self._bank.read, self.counters + index)
-        return super().reader(register, index)
+            return index
+        return self.counters + index if register is IA32_FIXED_CTRx and 0 <= index < self._fixed else None
 
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:
-        if register is IA32_A_PMCx and register in self._writers and 0 <= index < self.counters:
-            return partial(self._write_full, register, index, index)
-        if register is IA32_FIXED_CTRx and 0 <= index < self._fixed:
-            return partial(self._write_full, register, index, self.counters + index)
+        counter = self._counter_shown_by(register, index)
+        if counter is not None:
+            return partial(self._write_full, register, index, counter)
         reserved = self._reserved.get(register, 0)
         if not reserved:
             return super().writer(register, index)

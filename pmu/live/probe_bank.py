@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from emulator.cpu import Level
 from pmu.event import LESS_SHIFT
@@ -55,6 +55,15 @@ class ProbeBank:
 
     def write(self, counter: int, value: int) -> None:
         self._values[counter] = value & self._limits[counter]
+
+    def read_each(self, counters: Sequence[int]) -> list[int]:
+        return [self.read(counter) for counter in counters]
+
+    def write_each(self, counters: Sequence[int], values: Sequence[int]) -> None:
+        for counter, value in zip(counters, values, strict=True):
+            if value > self._limits[counter]:
+                raise ValueError(f"counter {counter} is too narrow for {value}")
+            self.write(counter, value)
 
     def add(self, counter: int, amount: int) -> None:
         wrap, value = self._wraps[counter], self._values[counter]

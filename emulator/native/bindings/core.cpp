@@ -164,6 +164,16 @@ static void bind_counters(nb::module_& module) {
         .def("arm", &CounterBank::arm, nb::arg("counters"))
         .def("read", &CounterBank::read, nb::arg("counter"))
         .def("write", &CounterBank::write, nb::arg("counter"), nb::arg("value"))
+        .def(
+            "read_each",
+            [](CounterBank& bank, const std::vector<unsigned>& counters) { return bank.read_each(counters); },
+            nb::arg("counters"))
+        .def(
+            "write_each",
+            [](CounterBank& bank, const std::vector<unsigned>& counters, const std::vector<uint64_t>& values) {
+                bank.write_each(counters, values);
+            },
+            nb::arg("counters"), nb::arg("values"))
         .def("add", &CounterBank::add, nb::arg("counter"), nb::arg("amount"))
         .def("overflowed", &CounterBank::overflowed)
         .def("set_overflowed", &CounterBank::set_overflowed, nb::arg("counters"))

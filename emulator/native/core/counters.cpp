@@ -124,6 +124,23 @@ void CounterBank::write(unsigned index, uint64_t value) {
     tell_changed(index);
 }
 
+std::vector<uint64_t> CounterBank::read_each(std::span<const unsigned> counters) {
+    std::vector<uint64_t> values;
+    values.reserve(counters.size());
+    for (unsigned index : counters) values.push_back(read(index));
+    return values;
+}
+
+void CounterBank::write_each(std::span<const unsigned> counters, std::span<const uint64_t> values) {
+    if (counters.size() != values.size()) throw std::invalid_argument("each counter is written one value");
+    for (size_t i = 0; i < counters.size(); i++) {
+        if (values[i] > counters_.at(counters[i]).limit)
+            throw std::invalid_argument("counter " + std::to_string(counters[i]) + " is too narrow for " +
+                                        std::to_string(values[i]));
+        write(counters[i], values[i]);
+    }
+}
+
 void CounterBank::add(unsigned index, uint64_t amount) {
     counters_.at(index);
     sync(index);

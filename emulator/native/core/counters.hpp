@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "archive.hpp"
@@ -48,6 +49,9 @@ class CounterBank {
     void record(uint64_t counters, std::function<void()> changed);
     uint64_t read(unsigned counter);
     void write(unsigned counter, uint64_t value);
+    // Several at once, as one register after the other. A value that does not fit is none of its counter's.
+    std::vector<uint64_t> read_each(std::span<const unsigned> counters);
+    void write_each(std::span<const unsigned> counters, std::span<const uint64_t> values);
     void add(unsigned counter, uint64_t amount);
     uint64_t overflowed();
     void set_overflowed(uint64_t counters);

@@ -13,11 +13,10 @@ from emulator.linux.errors import ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.amd_brs import BranchSamples
-from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.sources import source_types
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
-from perfcore.events.hardware_state import HardwareState
 from pmu.amd.ibs_registers import IBS_OP_CTL
 from pmu.amd.registers import (
     LVT_PMC,
@@ -61,7 +60,7 @@ class AmdCore(X86Driver):
         model = pmus[0].model
         self.max_precise_ip = 0 if model.has_limits else 2
         self._ibs_op = source_types(model).get("ibs_op")
-        self._all_counters = (1 << pmus[0].counters) - 1  # amd_pmu_global_cntr_mask
+        self.all_counters = (1 << pmus[0].counters) - 1  # amd_pmu_global_cntr_mask
         super().__init__(cpus, pmus)
 
     def event_init(self, event: PerfEvent) -> None:
@@ -90,7 +89,7 @@ class AmdCore(X86Driver):
         pmu.write(PerfCntrGlobalCtl, 0)
         for index in range(pmu.counters):
             pmu.write(PERF_CTLx, 0, index)
-        pmu.write(PerfCntrGlobalStatusClr, self._all_counters)
+        pmu.write(PerfCntrGlobalStatusClr, self.all_counters)
         pmu.write(LVT_PMC, _LVT_NMI)
 
     def raw_code(self, config: int) -> int:
@@ -118,9 +117,6 @@ class AmdCore(X86Driver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return PERF_CTRx, index
 
-    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
-        return pmu.reader(PERF_CTRx, index), pmu.writer(PERF_CTRx, index)
-
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         for index, event in events.items():
             counters.pmu.write(PERF_CTLx, event.hw.config | _ENABLE, index)
@@ -136,14 +132,14 @@ class AmdCore(X86Driver):
         """Mask of those that PerfCntrGlobalCtl lets count."""
         return counters.running
 
-    def has_overflowed(self, counters: CpuCounters) -> bool:
-        return bool(counters.pmu.read(PerfCntrGlobalStatus) & self._all_counters)
+    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
+        return counters.pmu.reader(PerfCntrGlobalStatus)
 
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """amd_pmu_v2_handle_irq."""
-        read_status = counters.pmu.reader(PerfCntrGlobalStatus)
+        read_status = counters.read_status
         clear = counters.pmu.writer(PerfCntrGlobalStatusClr)
-        all_counters, handle_overflows = self._all_counters, self.handle_overflows
+        all_counters, handle_overflows = self.all_counters, self.handle_overflows
         frozen = PerfCntrGlobalStatus.LBRSF.mask
 
         def handle() -> None:

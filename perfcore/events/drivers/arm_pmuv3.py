@@ -43,7 +43,6 @@ _NOT_USER = PMEVTYPERn_EL0.U.mask
 _HYPERVISOR_TOO = PMEVTYPERn_EL0.NSH.mask
 _CONDITION = PMEVTYPERn_EL0.TC.mask | PMEVTYPERn_EL0.TH.mask
 _FILTERS = _NOT_KERNEL | _NOT_USER | _HYPERVISOR_TOO
-_ALL_COUNTERS = (1 << INSTRUCTIONS + 1) - 1
 _COUNTER_BITS, _LONG_BITS = 32, 64
 _LOW_HALF = (1 << _COUNTER_BITS) - 1
 _BIAS = _LOW_HALF << _COUNTER_BITS  # lets a counter of 64 bits overflow after 32
@@ -57,6 +56,7 @@ class ArmPmuV3(HardwareDriver):
     """Counters 0..N-1 are the event counters, 31 the cycle counter, 32 the instruction counter: the numbers of their
     bits in the registers."""
 
+    all_counters = (1 << INSTRUCTIONS + 1) - 1
     branches: BranchRecordBuffers | None = None
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
@@ -68,9 +68,9 @@ class ArmPmuV3(HardwareDriver):
         super().__init__(cpus, pmus, FIRST_DYNAMIC_TYPE)
 
     def reset(self, pmu: Pmu) -> None:
-        pmu.write(PMCNTENCLR_EL0, _ALL_COUNTERS)
-        pmu.write(PMINTENCLR_EL1, _ALL_COUNTERS)
-        pmu.write(PMOVSCLR_EL0, _ALL_COUNTERS)
+        pmu.write(PMCNTENCLR_EL0, self.all_counters)
+        pmu.write(PMINTENCLR_EL1, self.all_counters)
+        pmu.write(PMOVSCLR_EL0, self.all_counters)
         control = PMCR_EL0.make(LP=int(self._has_long_counters))
         pmu.write(PMCR_EL0, control | PMCR_EL0.make(P=1, C=1))
         pmu.write(PMUSERENR_EL0, 0)
@@ -196,12 +196,12 @@ class ArmPmuV3(HardwareDriver):
         if self.branches is not None:
             self.branches.restart(cpu)
 
-    def has_overflowed(self, counters: CpuCounters) -> bool:
-        return bool(counters.pmu.read(PMOVSCLR_EL0))
+    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
+        return counters.pmu.reader(PMOVSCLR_EL0)
 
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """armv8pmu_handle_irq."""
-        read_status, clear = counters.pmu.reader(PMOVSCLR_EL0), counters.pmu.writer(PMOVSCLR_EL0)
+        read_status, clear = counters.read_status, counters.pmu.writer(PMOVSCLR_EL0)
         handle_overflows = self.handle_overflows
 
         def handle() -> None:

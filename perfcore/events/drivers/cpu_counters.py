@@ -24,6 +24,7 @@ class CpuCounters:
         "left",
         "pending",
         "pmu",
+        "read_status",
         "running",
         "selected",
         "stands",
@@ -35,6 +36,7 @@ class CpuCounters:
     def __init__(self, cpu: Cpu, pmu: Pmu) -> None:
         self.cpu = cpu
         self.pmu = pmu
+        self.read_status: Callable[[], int]  # which counters have overflowed
         self.events: dict[int, PerfEvent] = {}  # by counter
         self.taken = 0  # mask of those in `events`
         self.running = 0  # mask of the counters that count, for drivers that need it
@@ -65,20 +67,22 @@ class CpuCounters:
 
     def save(self, saved: SavedCounters) -> None:
         """A task goes, while they stand."""
-        saved.values = [read() for read in saved.readers]
-        for index in saved.holders:
-            del self.events[index]
-        self.taken &= ~saved.mask
+        saved.values = saved.read()
+        if self.taken == saved.mask:
+            self.events.clear()
+        else:
+            for index in saved.holders:
+                del self.events[index]
+        self.taken -= saved.mask
         saved.others = self.taken
         self.left = saved
 
     def restore(self, saved: SavedCounters) -> None:
         """It comes back, to counters that are free, while they stand."""
-        for write, value in zip(saved.writers, saved.values, strict=True):
-            write(value)
+        saved.write(saved.values)
         self.events.update(saved.holders)
         self.taken |= saved.mask
-        if self.left is not None and self.left.selected == saved.selected:
+        if self.left is not None and saved.selects_like(self.left):
             self.left = None  # they count on, the same for others
         else:
             self.starting.update(saved.holders)

@@ -40,6 +40,7 @@ class HardwareDriver(ABC):
     branches: BranchStacks | None = None  # of cores that record branches
     is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed
+    all_counters: int  # mask
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], type: int) -> None:
         """`pmus[n]` is the PMU of `cpus[n]`; all of one model. The driver takes their interrupts."""
@@ -53,6 +54,7 @@ class HardwareDriver(ABC):
         for number, fixed in enumerate(self.model.fixed_counters):
             self._fixed.setdefault(fixed.config, []).append((self.fixed_index(number), fixed.programmable))
         for counters in self._cpus.values():
+            counters.read_status = self.status_reader(counters)
             self.reset(counters.pmu)
             counters.cpu.connect_interrupt(counters.pmu, self.interrupt_handler(counters))
 
@@ -83,10 +85,6 @@ class HardwareDriver(ABC):
         """The longest period to program at once."""
 
     @abstractmethod
-    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
-        """What reads counter `index` for `hw`'s event, and what writes it."""
-
-    @abstractmethod
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         """Let the counters count, each what its event is about."""
 
@@ -95,8 +93,8 @@ class HardwareDriver(ABC):
         """They stand from now on. An event may have another counter by now."""
 
     @abstractmethod
-    def has_overflowed(self, counters: CpuCounters) -> bool:
-        """Whether an overflow of any has not been handled yet."""
+    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
+        """What reads a bit for each counter that has overflowed: those of `all_counters`, maybe others besides."""
 
     @abstractmethod
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
@@ -106,6 +104,15 @@ class HardwareDriver(ABC):
     @abstractmethod
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         """The register that is counter `index`: which it is, and its number in the bank."""
+
+    def whole_register(self, index: int) -> tuple[type[Register], int]:
+        """The one that is counter `index` with all its bits, and its number in the bank."""
+        return self.counter_register(index)
+
+    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
+        """What reads counter `index` for `hw`'s event, and what writes it."""
+        register, number = self.whole_register(index)
+        return pmu.reader(register, number), pmu.writer(register, number)
 
     @abstractmethod
     def user_index(self, event: PerfEvent) -> int:
@@ -286,7 +293,7 @@ class HardwareDriver(ABC):
         counters = self._cpus[cpu.number]
         assert counters.stands, "counters are saved while they stand"
         records = self.branches is not None and self.branches.in_use(cpu)  # ... the task's own branches
-        if records or self.user_events or self.has_overflowed(counters):
+        if records or self.user_events or counters.read_status() & self.all_counters:
             return None
         if isinstance(last, SavedCounters) and last.changes == counters.changes:
             saved = last
@@ -294,7 +301,8 @@ class HardwareDriver(ABC):
             found = events()
             if not found or any(event.hw.stopped or event.rate.wants_tick for event in found):
                 return None
-            saved = SavedCounters.of(found, cpu)
+            registers = [self.whole_register(event.hw.idx) for event in found]
+            saved = SavedCounters.of(found, cpu, counters.pmu, registers)
         counters.save(saved)
         return saved
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
-from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.pebs import IntelPebs
 from perfcore.events.drivers.saved_counters import SavedCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
 from perfcore.events.event import PerfEvent
-from perfcore.events.hardware_state import HardwareState
 from perfcore.events.pmu_driver import Saved
 from pmu.device import Pmu
 from pmu.intel.registers import (
@@ -54,7 +53,7 @@ class IntelCore(X86Driver):
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
         fixed = len(pmus[0].model.fixed_counters)
-        self._all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
+        self.all_counters = (1 << pmus[0].counters) - 1 | ((1 << fixed) - 1) << FIXED_SHIFT
         model = pmus[0].model
         self._constrained = model.has_limits and bool(model.constraints)
         names = model.metrics if model.has_limits else ()
@@ -66,7 +65,7 @@ class IntelCore(X86Driver):
         for index in range(pmu.counters):
             pmu.write(IA32_PERFEVTSELx, 0, index)
         pmu.write(IA32_FIXED_CTR_CTRL, 0)
-        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, self._all_counters)
+        pmu.write(IA32_PERF_GLOBAL_STATUS_RESET, self.all_counters)
         pmu.write(IA32_X2APIC_LVT_PMI, _LVT_NMI)
 
     def sysfs_attributes(self) -> dict[str, str]:
@@ -120,7 +119,7 @@ class IntelCore(X86Driver):
                 found.append(self.fixed_index(number))
                 if not fixed.programmable:
                     return found
-        possible = self.model.counters_for(code) & self._all_counters & (1 << FIXED_SHIFT) - 1
+        possible = self.model.counters_for(code) & self.all_counters & (1 << FIXED_SHIFT) - 1
         return found + [index for index in range(possible.bit_length()) if possible >> index & 1]
 
     def group_fits(self, event: PerfEvent) -> bool:
@@ -161,13 +160,8 @@ class IntelCore(X86Driver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return (IA32_FIXED_CTRx, index - FIXED_SHIFT) if index >= FIXED_SHIFT else (IA32_PMCx, index)
 
-    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
-        if index >= FIXED_SHIFT:
-            register: type[Register] = IA32_FIXED_CTRx
-            number = index - FIXED_SHIFT
-        else:
-            register, number = IA32_A_PMCx, index
-        return pmu.reader(register, number), pmu.writer(register, number)
+    def whole_register(self, index: int) -> tuple[type[Register], int]:
+        return (IA32_A_PMCx, index) if index < FIXED_SHIFT else self.counter_register(index)
 
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         pmu = counters.pmu
@@ -230,15 +224,15 @@ class IntelCore(X86Driver):
         control = pmu.read(IA32_FIXED_CTR_CTRL) & ~((_FIXED_BITS | _FIXED_ADAPTIVE) << shift)
         pmu.write(IA32_FIXED_CTR_CTRL, control | bits << shift)
 
-    def has_overflowed(self, counters: CpuCounters) -> bool:
-        return bool(counters.pmu.read(IA32_PERF_GLOBAL_STATUS) & self._all_counters)
+    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
+        return counters.pmu.reader(IA32_PERF_GLOBAL_STATUS)
 
     def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
         """intel_pmu_handle_irq. None can overflow again meanwhile, so one round is enough."""
         pmu = counters.pmu
         unmask = pmu.writer(IA32_X2APIC_LVT_PMI)
-        read_status, clear = pmu.reader(IA32_PERF_GLOBAL_STATUS), pmu.writer(IA32_PERF_GLOBAL_STATUS_RESET)
-        interrupting, handle_overflows = self._all_counters | _BUFFER, self.handle_overflows
+        read_status, clear = counters.read_status, pmu.writer(IA32_PERF_GLOBAL_STATUS_RESET)
+        interrupting, handle_overflows = self.all_counters | _BUFFER, self.handle_overflows
 
         def handle() -> None:
             unmask(_LVT_NMI)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
 from perfcore.abi.constants import PerfType
-from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
-from perfcore.events.hardware_state import HardwareState
 from pmu.device import Pmu
 from pmu.loongarch.registers import ECFG, MISC, OVERFLOW, WIDTH_BITS, PERFCNTRn, PERFCTRLn
 from pmu.register import Register
@@ -33,6 +32,7 @@ class LoongArchMonitors(HardwareDriver):
     has_format_files = False
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
+        self.all_counters = (1 << pmus[0].counters) - 1
         super().__init__(cpus, pmus, PerfType.RAW)
 
     def reset(self, pmu: Pmu) -> None:
@@ -65,9 +65,6 @@ class LoongArchMonitors(HardwareDriver):
     def counter_register(self, index: int) -> tuple[type[Register], int]:
         return PERFCNTRn, index
 
-    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
-        return pmu.reader(PERFCNTRn, index), pmu.writer(PERFCNTRn, index)
-
     def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
         for index, event in events.items():
             counters.pmu.write(PERFCTRLn, event.hw.config, index)
@@ -76,18 +73,18 @@ class LoongArchMonitors(HardwareDriver):
         for index, event in events.items():
             counters.pmu.write(PERFCTRLn, event.hw.config & ~_COUNTING, index)
 
-    def has_overflowed(self, counters: CpuCounters) -> bool:
-        return any(counters.pmu.read(PERFCNTRn, index) & OVERFLOW for index in counters.events)
-
-    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
-        """pmu_handle_irq: each monitor that is in use is looked at."""
+    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
+        """Each monitor that is in use is looked at."""
         pmu = counters.pmu
 
-        def handle() -> None:
-            status = sum(1 << index for index in counters.events if pmu.read(PERFCNTRn, index) & OVERFLOW)
-            self.handle_overflows(counters, status)
+        def read_status() -> int:
+            return sum(1 << index for index in counters.events if pmu.read(PERFCNTRn, index) & OVERFLOW)
 
-        return handle
+        return read_status
+
+    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
+        """pmu_handle_irq."""
+        return lambda: self.handle_overflows(counters, counters.read_status())
 
     # user space: Linux gives it no counter to read
 

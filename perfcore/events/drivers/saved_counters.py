@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from emulator.cpu import Cpu
 from perfcore.events.event import PerfEvent
+from pmu.device import Pmu
+from pmu.register import Register
 
 
 def count_until(event: PerfEvent, counter: int) -> None:
@@ -31,8 +33,8 @@ class SavedCounters:
 
     cpu: Cpu
     holders: dict[int, PerfEvent]  # by counter
-    readers: Sequence[Callable[[], int]]  # of each, in that order
-    writers: Sequence[Callable[[int], None]]
+    read: Callable[[], Sequence[int]]  # them all, in that order
+    write: Callable[[Sequence[int]], None]
     selected: Sequence[tuple[int, int, int, int]]  # of each: which it is, and all that says what it counts
     mask: int  # of them
     others: int = 0  # mask of those that others had then
@@ -40,17 +42,26 @@ class SavedCounters:
     changes: int = 0  # of CpuCounters, when they were restored
 
     @classmethod
-    def of(cls, events: Sequence[PerfEvent], cpu: Cpu) -> SavedCounters:
-        """Of `events`, which are on `cpu`."""
-        states = [event.hw for event in events]
+    def of(
+        cls, events: Sequence[PerfEvent], cpu: Cpu, pmu: Pmu, registers: Sequence[tuple[type[Register], int]]
+    ) -> SavedCounters:
+        """Of `events`, which are on `cpu`, each in its register of `pmu`."""
         return cls(
             cpu,
             {event.hw.idx: event for event in events},
-            [hw.read_counter for hw in states],
-            [hw.write_counter for hw in states],
+            pmu.reader_of_all(registers),
+            pmu.writer_of_all(registers),
             [(event.hw.idx, event.hw.config, event.attr.exclude_host, event.attr.exclude_guest) for event in events],
-            sum(1 << hw.idx for hw in states),
+            sum(1 << event.hw.idx for event in events),
         )
+
+    def selects_like(self, other: SavedCounters) -> bool:
+        """Whether the same counters count the same."""
+        if self.selected is not other.selected:
+            if self.selected != other.selected:
+                return False
+            self.selected = other.selected  # tasks that take turns are compared again and again
+        return True
 
     def settle(self) -> None:
         """The events have no counters any more, and have counted what those held."""

@@ -69,6 +69,13 @@ class FakeBank:
     def write(self, counter, value):
         self.values[counter] = value & (1 << self.widths[counter]) - 1
 
+    def read_each(self, counters):
+        return [self.read(counter) for counter in counters]
+
+    def write_each(self, counters, values):
+        for counter, value in zip(counters, values, strict=True):
+            self.write(counter, value)
+
     def add(self, counter, amount):
         value = self.values[counter] + amount
         if value >> self.widths[counter]:

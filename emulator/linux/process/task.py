@@ -352,7 +352,7 @@ class Task:
     personality: int = 0
     affinity: int = 1  # mask of CPUs
     policy: int = 0  # SCHED_OTHER
-    priority: int = 0
+    priority: int = 0  # 0 without a real-time policy
     nice: int = 0
     io_priority: int = 0  # as ioprio_set(2) writes it
     tracer: Task | None = None  # who traces it

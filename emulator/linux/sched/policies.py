@@ -35,18 +35,15 @@ class Scheduled(Protocol):
     @property
     def policy(self) -> int: ...
     @property
-    def priority(self) -> int: ...
+    def priority(self) -> int:
+        """Whoever has a higher one goes first, and takes the CPU from a lower one: 1 to 99 in real time, else 0."""
+
     @property
     def nice(self) -> int: ...
 
 
-def rank(task: Scheduled) -> int:
-    """Whoever has a higher one goes first, and takes the CPU from a lower one: 1 to 99 in real time, 0 for the rest."""
-    return task.priority if task.policy in REAL_TIME else 0
-
-
 def slice_cycles(task: Scheduled, normal: int, round_robin: int) -> int | None:
-    """How long it goes on while others of its rank wait, of `normal` cycles for nice 0; None: until it gives way."""
+    """How long it goes on while its equals wait, of `normal` cycles for nice 0; None: until it gives way."""
     if task.policy == SCHED_FIFO:
         return None
     if task.policy == SCHED_RR:

@@ -15,12 +15,10 @@ from emulator.clock import Clock
 from emulator.cpu import Cpu
 from emulator.linux.process.task import Task
 from emulator.linux.sched.policies import (
-    REAL_TIME,
     SCHED_IDLE,
     SLEEPER_CREDIT_NS,
     WAKEUP_GRANULARITY_NS,
     may_preempt,
-    rank,
     virtual,
 )
 from emulator.linux.sched.timers import FOREVER, Timers
@@ -118,7 +116,7 @@ class RunQueue:
 
     def _virtual_now(self) -> int:
         current = self.current
-        if current is None or current.policy in REAL_TIME:
+        if current is None or current.priority:
             return self._virtual_cycles
         least = self.virtual_time(current)
         if self.waiting and self.waiting[0].virtual_cycles < least:
@@ -152,14 +150,14 @@ class RunQueue:
         """Whether the current task, whose slice is over, has still had much less than the others."""
         current, first = self.current, self.waiting[0]
         assert current is not None, "an idle CPU has no slice"
-        if rank(current) or rank(first):
+        if current.priority or first.priority:
             return False
         return first.virtual_cycles - self.virtual_time(current) > self._granularity_cycles
 
     def give_way(self) -> None:
-        """The current task goes behind all of its rank."""
+        """The current task, if it has no real-time priority, goes behind all others that have none."""
         current = self.current
-        if current is None or rank(current) or not self.waiting or rank(self.waiting[-1]):
+        if current is None or current.priority or not self.waiting or self.waiting[-1].priority:
             return
         behind = self.waiting[-1].virtual_cycles - self.virtual_time(current)
         current.virtual_cycles += max(behind, 0)
@@ -197,5 +195,4 @@ class RunQueue:
 
 
 def _order(task: Task) -> tuple[int, int]:
-    own = rank(task)
-    return (-own, 0) if own else (0, task.virtual_cycles)
+    return (-task.priority, 0) if task.priority else (0, task.virtual_cycles)

@@ -25,7 +25,6 @@ from emulator.cpu import Cpu
 from emulator.linux.process.task import Task
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher, Switching
-from emulator.linux.sched.policies import rank
 from emulator.linux.sched.run_queue import RunQueue
 from emulator.linux.sched.timers import FOREVER
 from emulator.linux.sched.turns import DECIDED_ANEW, Caches, Turn, Turns
@@ -343,7 +342,7 @@ class Scheduler:
         """The cycle at which the first of those who wait takes the CPU from the current task."""
         first, current = queue.waiting[0], queue.current
         assert current is not None, "nobody waits for an idle CPU longer than until it looks"
-        above = rank(first) - rank(current)
+        above = first.priority - current.priority
         if above < 0:
             return FOREVER
         return first.ready_at if above else max(queue.slice_end, first.ready_at)

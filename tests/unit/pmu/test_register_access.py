@@ -1,9 +1,10 @@
-"""`reader` and `writer` are `read` and `write`, found once."""
+"""`reader` and `writer` are `read` and `write`, found once; and those of several registers, each of these in turn."""
 
 from __future__ import annotations
 
 import pytest
 
+from emulator._native import Core, PhysicalMemory
 from pmu.amd.core_counters import CoreCounters
 from pmu.amd.registers import PERF_CTLx, PERF_CTRx
 from pmu.arm.pmuv3 import PmuV3
@@ -45,3 +46,38 @@ def test_both_ways_lead_to_one_register(name, kind, numbered, single, value):
             pmu.reader(register, 99)
         with pytest.raises(ValueError):
             pmu.writer(register, 99)(0)
+
+
+def core_bank(size):
+    return Core("x86_64", PhysicalMemory(1 << 20)).add_bank(size)
+
+
+@pytest.mark.parametrize("bank", [FakeBank, core_bank])
+@pytest.mark.parametrize(("name", "kind", "numbered", "single"), PMUS, ids=[row[0] for row in PMUS])
+def test_several_registers_are_read_and_written_in_turn(name, kind, numbered, single, bank):
+    pmu_model = model(name)
+    pmu = kind(bank(pmu_model.bank_size(pmu_model.counters)), pmu_model)
+    counters = [(numbered[0], 1), (numbered[0], 0), *((register, 0) for register in single)]
+    counters = [place for place in counters if pmu.can_read(place[0])]
+    for places in (counters, [*counters, (numbered[-1], 2)]):  # of the bank alone, and with others
+        values = range(5, 5 + len(places))
+        for (register, index), value in zip(places, values, strict=True):
+            pmu.write(register, value, index)
+        expected = [pmu.read(*place) for place in places]
+        assert pmu.reader_of_all(places)() == expected
+        write_all = pmu.writer_of_all(places)
+        write_all([0] * len(places))
+        assert [pmu.read(*place) for place in places] != expected
+        write_all(values)
+        assert [pmu.read(*place) for place in places] == expected
+        with pytest.raises(ValueError):
+            write_all([0])
+
+
+@pytest.mark.parametrize("bank", [FakeBank, core_bank])
+def test_no_counter_takes_more_than_its_bits(bank):
+    pmu_model = model("intel_arch_perfmon")
+    pmu = Perfmon(bank(pmu_model.bank_size(pmu_model.counters)), pmu_model)
+    write = pmu.writer_of_all([(IA32_A_PMCx, 0), (IA32_A_PMCx, 1)])
+    with pytest.raises(ValueError):
+        write([0, 1 << pmu_model.counter_width_bits])

@@ -6,7 +6,7 @@ than a counter can take are counted in parts. A driver numbers counters its own 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from emulator.cpu import Cpu, Level
@@ -16,20 +16,19 @@ from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, SampleType
 from perfcore.events.drivers.branch_stacks import BranchStacks
 from perfcore.events.drivers.counter_assignment import GroupTooLarge
-from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
+from perfcore.events.drivers.counter_registers import CounterRegisters
+from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.generic_codes import generic_code
 from perfcore.events.drivers.saved_counters import SavedCounters, count_until
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
-from perfcore.events.hardware_state import HardwareState
 from perfcore.events.output import Fill
 from perfcore.events.pmu_driver import AuxUnit, Saved
 from perfcore.events.programs import ProgramArray
 from pmu.device import Pmu
-from pmu.register import Register
 
 
-class HardwareDriver(ABC):
+class HardwareDriver(CounterRegisters):
     """A driver for one kind of CPU PMU, on all CPUs that have it. Verbs as PmuDriver has them."""
 
     is_software = False
@@ -40,7 +39,6 @@ class HardwareDriver(ABC):
     branches: BranchStacks | None = None  # of cores that record branches
     is_called_by_no_nmi = False
     has_format_files = True  # whether sysfs says how a config is composed
-    all_counters: int  # mask
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], type: int) -> None:
         """`pmus[n]` is the PMU of `cpus[n]`; all of one model. The driver takes their interrupts."""
@@ -57,66 +55,6 @@ class HardwareDriver(ABC):
             counters.read_status = self.status_reader(counters)
             self.reset(counters.pmu)
             counters.cpu.connect_interrupt(counters.pmu, self.interrupt_handler(counters))
-
-    # what each kind does by its registers
-
-    @abstractmethod
-    def reset(self, pmu: Pmu) -> None:
-        """Bring the PMU into the state that the driver expects."""
-
-    @abstractmethod
-    def configuration(self, event: PerfEvent, code: int) -> int:
-        """What to select for `event`, which counts `code` with its filters; LinuxError where that cannot be."""
-
-    @abstractmethod
-    def raw_code(self, config: int) -> int:
-        """The bits of a raw config that select."""
-
-    @abstractmethod
-    def fixed_index(self, number: int) -> int:
-        """The index of the model's fixed counter `number`."""
-
-    @abstractmethod
-    def width_bits(self, event: PerfEvent) -> int:
-        """After how many bits the event's counter overflows."""
-
-    @abstractmethod
-    def longest_period(self, event: PerfEvent) -> int:
-        """The longest period to program at once."""
-
-    @abstractmethod
-    def enable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
-        """Let the counters count, each what its event is about."""
-
-    @abstractmethod
-    def disable_counters(self, counters: CpuCounters, events: Mapping[int, PerfEvent]) -> None:
-        """They stand from now on. An event may have another counter by now."""
-
-    @abstractmethod
-    def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
-        """What reads a bit for each counter that has overflowed: those of `all_counters`, maybe others besides."""
-
-    @abstractmethod
-    def interrupt_handler(self, counters: CpuCounters) -> Callable[[], None]:
-        """What handles the interrupts of one CPU's PMU. It does not stop the counters meanwhile, as Linux's does:
-        nothing happens here that they could count."""
-
-    @abstractmethod
-    def counter_register(self, index: int) -> tuple[type[Register], int]:
-        """The register that is counter `index`: which it is, and its number in the bank."""
-
-    def whole_register(self, index: int) -> tuple[type[Register], int]:
-        """The one that is counter `index` with all its bits, and its number in the bank."""
-        return self.counter_register(index)
-
-    def counter_access(self, pmu: Pmu, index: int, hw: HardwareState) -> CounterAccess:
-        """What reads counter `index` for `hw`'s event, and what writes it."""
-        register, number = self.whole_register(index)
-        return pmu.reader(register, number), pmu.writer(register, number)
-
-    @abstractmethod
-    def user_index(self, event: PerfEvent) -> int:
-        """What user space reads the event's counter by, plus one."""
 
     def cpu_numbers(self) -> list[int]:
         return list(self._cpus)

@@ -73,6 +73,11 @@ class Comparison(Generic[Key]):
         """Classes without a sample that chance would have given some: shadowed, or passed over by the period."""
         return tuple(share for share in self.shares if not share.samples and share.is_outside)
 
+    @property
+    def impossible(self) -> float:
+        """The part of the samples that is where no event was: 0 to 1."""
+        return sum(share.sampled for share in self.shares if not share.true)
+
 
 def compare(
     true: Mapping[Key, int], sampled: Mapping[Key, int], samples: Mapping[Key, int], effective: float

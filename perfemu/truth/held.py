@@ -48,7 +48,7 @@ class Held:
     events: int  # how many of that instructions in user mode made
     functions: Comparison[Function]
     instructions: Comparison[Instruction]
-    skid: Skid | None  # None where nothing says which instruction it should have been
+    skid: Skid | None  # of samples that an interrupt takes; None of others, which name an instruction themselves
     same: bool  # whether the run made the file's samples once more, each of them
 
 
@@ -119,11 +119,9 @@ class Repetition:
                 self.reasons[number] = f"{sampled.name}: there are no {'events' if sampled.sample_count else 'samples'}"
                 continue
             spec = self.specs[number]
-            if number in exactly:
-                skid = skid_of(again.events[number].moments, exactly[number].moments)
-            else:
-                skid = Skid(sampled.sample_count) if spec.modifiers.precise >= _PRECISE else None
-            yield _held(sampled, event, counted, spec, again.events[number].moments, skid, self._pmu(spec))
+            moments = again.events[number].moments
+            skid = skid_of(moments, exactly[number].moments) if number in exactly else None
+            yield _held(sampled, event, counted, moments, skid, self._pmu(spec))
 
     def _imprecise(self) -> list[int]:
         """The counters' events whose samples are where an interrupt finds the program."""
@@ -148,7 +146,6 @@ def _held(
     sampled: EventProfile,
     event: EventProfile,
     counted: EventSpec,
-    spec: EventSpec,
     again: Sequence[Moment],
     skid: Skid | None,
     pmu: str,

@@ -34,6 +34,7 @@ def _summary(held: Held) -> Iterator[str]:
     yield f"  at the wrong instruction: {_error(held.instructions)}"
     if held.skid is not None:
         yield f"  skid: {_skid(held.skid)}"
+    yield f"  at instructions that never made the event: {held.instructions.impossible:.2%}"
     unseen = held.instructions.unseen
     if unseen:
         part = sum(share.true for share in unseen)
@@ -114,6 +115,7 @@ def _comparison(comparison: Comparison[Any]) -> dict[str, object]:
         "error": comparison.error,
         "by_chance": comparison.by_chance,
         "unseen": len(comparison.unseen),
+        "impossible": comparison.impossible,
         "chi_square": test.statistic,
         "degrees_of_freedom": test.freedom,
         "p": test.p,

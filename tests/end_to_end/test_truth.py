@@ -61,7 +61,8 @@ def test_an_odd_period_sees_both(isa: str, tmp_path: Path) -> None:
     """Of instructions 101, 202, ... 1919 ten are odd, the loop's second: 10 of 19 instead of 1,000 of 2,004."""
     recorded(tmp_path, "-e", "instructions:pp", "-c", "101", LOOP[isa])
     found = event(tmp_path)
-    assert found["skid"] == {"at_instruction": 19, "in_function": 0, "elsewhere": 0}
+    assert found["skid"] is None  # they name the instruction
+    assert found["instructions"]["impossible"] == 0
     assert found["instructions"]["error"] == pytest.approx(10 / 19 - 1000 / EXECUTED)
     assert found["instructions"]["unseen"] == 0
 
@@ -74,6 +75,7 @@ def test_functions_of_a_modelled_core(isa: str, core: str, tmp_path: Path) -> No
     assert cycles["same_run"]
     assert misses["same_run"]
     assert cycles["skid"]["at_instruction"] == 0
+    assert misses["instructions"]["impossible"] > 0.5  # behind branches there seldom is another that is mispredicted
     recorded(tmp_path, "--core", core, "--exact", "-e", "cycles,branch-misses", SORT[isa], "5000")
     report = perfemu("diff", "--json", "--all", "perf.data", "perf.data", cwd=tmp_path)
     exact = {each["event"]: each for each in json.loads(report.stdout)["events"]}

@@ -62,7 +62,7 @@ def test_what_is_sampled_is_held_against_what_is_so() -> None:
 
 def test_what_only_samples_know_is_wrong() -> None:
     found = compare({"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1}, 2)
-    assert found.error == 0.5
+    assert found.error == found.impossible == 0.5
     assert found.chi_square.freedom == 0
 
 

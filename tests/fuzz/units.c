@@ -50,10 +50,11 @@ static void* work_in_a_thread(void* nothing) {
 }
 
 static unsigned long long some_config(void) {
-    switch (below(4)) {
+    switch (below(5)) {
         case 0: return (unsigned long long)below(1 << 30) * below(1 << 30);
         case 1: return 1ull << below(64);
         case 2: return 1ull << 16 | 1ull << below(20);
+        case 3: return below(3) ? 0x1cd + 0x100 * below(2) : 0x81d0 + 0x100 * below(3); /* Intel's loads and stores */
         default: return 0;
     }
 }
@@ -82,6 +83,8 @@ static void open_event(void) {
     if (below(2)) attr.sample_type = 1ull << below(25) | 1ull << below(25) | PERF_SAMPLE_BRANCH_STACK;
     attr.branch_sample_type = below(2) ? 1ull << below(19) | 1 : PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
     attr.precise_ip = below(4);
+    attr.sample_regs_intr = below(2) ? 0xff0fff : 1ull << below(64);
+    attr.use_clockid = !below(8);
     attr.exclude_kernel = below(4) != 0;
     attr.inherit = !below(3);
     attr.disabled = below(2);

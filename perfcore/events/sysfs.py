@@ -14,6 +14,7 @@ from perfcore.events.event import PerfEvent
 from perfcore.events.pmu_driver import PmuDriver
 
 DEVICES = "/sys/bus/event_source/devices"
+_REAL_DEVICES = "/sys/devices"  # where those are links to: perf looks for memory events there
 TRACEFS = "/sys/kernel/tracing"
 TRACE_EVENTS = f"{TRACEFS}/events"
 
@@ -25,7 +26,9 @@ def sysfs_files(drivers: Iterable[PmuDriver[PerfEvent]]) -> Iterator[tuple[str, 
     yield from _of_each_device(f"{DEVICES}/software", PerfType.SOFTWARE)
     for driver in drivers:
         if isinstance(driver, HardwareDriver):
-            yield from _device_files(driver)
+            for path, text in _device_files(driver):
+                yield path, text
+                yield path.replace(DEVICES, _REAL_DEVICES), text
         elif isinstance(driver, SourceDriver):
             yield from _source_files(driver)
         elif isinstance(driver, UnitDriver):

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import require
 from c_programs import build
 from guests import guest
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.reader import open_perf_data
+from perfemu.guest import Guest
+from perfemu.session import Session
 from real_perf import RealPerf, trixies_perf
 
 SHARING = Path(__file__).with_name("false_sharing.c")
@@ -83,3 +86,18 @@ def test_branch_records_of_a_record_are_the_units(tmp_path: Path) -> None:
     assert len(stacks[0]) > 100
     assert len({tuple(stack) for stack in stacks[0]}) > 10
     assert {len(stack) for stack in stacks[0][1:]} == {32}
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_perf_mem_as_a_guest(core: str, tmp_path: Path) -> None:
+    """It finds the events in sysfs, and samples both with their latencies, addresses and sources."""
+    perf = require.command("perf", package="linux-perf")
+    file, program = tmp_path / "perf.data", guest("embedded_mix", "x86_64").path
+    options = ["-B", "-N", "-c", "31", "-o", str(file)]
+    arguments = [perf, "mem", "record", *options, str(program), "5"]
+    session = Session(Guest(arguments, core=core, binds=[f"{tmp_path}:{tmp_path}:rw"], stdout=-1, stderr=-1))
+    session.run()
+    lines = RealPerf(tmp_path / "home").run("script", "-F", "event,addr,data_src", "-i", file).splitlines()
+    assert {line.split(":")[0].split("/")[1].split(",")[0].strip() for line in lines} == {"mem-loads", "mem-stores"}
+    assert sum("OP LOAD" in line and " hit" in line for line in lines) > 5
+    assert sum("OP STORE" in line for line in lines) > 100

@@ -324,17 +324,19 @@ class BranchRecords(RetirementListener):
 
         As a stack, calls of those kinds are entered, and each return takes the last one away.
         """
+    def record_at(self, levels: int) -> None:
+        """Of what executes at these levels alone, a bit for each `Level`; at first of all."""
     def note(self, cycles: bool, mispredictions: bool) -> None:
         """What is said of each from now on; at first both."""
     def forget_time(self) -> None:
         """The next branch has none before it, from which its cycles would be."""
     def forget_time_at_entries(self) -> None:
-        """Nor has the first one behind each place where the path enters user mode, from now on."""
+        """Nor has the first one behind what is not recorded, from now on: at other levels, or of a modelled kernel."""
     def clear(self) -> None:
         """All entries are empty."""
-    def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int]:
-        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, and what the unit
-        has said of what it has written itself); zeros of an empty one."""
+    def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int, int]:
+        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, its level, and
+        what the unit has said of what it has written itself); zeros of an empty one."""
     def write(
         self,
         number: int,
@@ -344,6 +346,7 @@ class BranchRecords(RetirementListener):
         kind: int,
         mispredicted: bool,
         timed: bool,
+        level: int = 0,
         info: int = 0,
     ) -> None: ...
 

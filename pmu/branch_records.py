@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from emulator._native import BranchRecords
+from emulator.cpu import Level
 from pmu.branch_source import BranchSource
 from pmu.register import Register
 
@@ -35,7 +36,13 @@ class Entry(NamedTuple):
     kind: int = BranchKind.NONE
     mispredicted: bool = False
     timed: bool = False
+    level: int = Level.USER
     info: int = 0
+
+
+def levels_of(*, user: bool, kernel: bool) -> int:
+    """As a mask."""
+    return user << Level.USER | kernel << Level.KERNEL
 
 
 class Access(NamedTuple):

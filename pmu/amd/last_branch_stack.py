@@ -7,7 +7,7 @@ record has the branch's own address, also where a compare has been fused with it
 from __future__ import annotations
 
 from pmu.amd.lbr_registers import DBG_EXTN_CFG, LBR_SELECT, LBR_V2_ENTRIES, LastBranchFromIpx, LastBranchToIpx
-from pmu.branch_records import Access, BranchKind, BranchUnit
+from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
 from pmu.branch_source import BranchSource
 from pmu.register import Register
 
@@ -60,7 +60,9 @@ class LastBranchStack(BranchUnit):
     def _write_select(self, value: int, index: int) -> None:
         self._select = value = LBR_SELECT.write(0, value)
         kinds = sum(1 << kind for kind, suppressed in _SUPPRESSED_BY.items() if not value & suppressed)
-        self._records.record(0 if value & LBR_SELECT.CPL_GT_0.mask else kinds)  # nothing else executes
+        user, kernel = not value & LBR_SELECT.CPL_GT_0.mask, not value & LBR_SELECT.CPL_EQ_0.mask
+        self._records.record_at(levels_of(user=user, kernel=kernel))
+        self._records.record(kinds)
 
     def _read_from(self, index: int) -> int:
         entry = self._aged(index)

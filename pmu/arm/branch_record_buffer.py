@@ -1,8 +1,8 @@
 """BranchRecordBuffer: Arm's Branch Record Buffer Extension (FEAT_BRBE) as a live device.
 
 What is chosen here, where the manual leaves it open: after a reset all registers are 0; after BRB INJ those that it
-reads are 0. Records of exceptions and of returns from them there are none: where the kernel is modelled, no vector is
-entered.
+reads are 0. Records of exceptions and of returns from them there are none (BRBCR_EL1.EXCEPTION and ERTN
+are kept, and select nothing): where the kernel is modelled, no vector is entered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pmu.arm.brbe_registers import (
     Valid,
     cycle_count,
 )
-from pmu.branch_records import Access, BranchKind, BranchUnit, Entry
+from pmu.branch_records import Access, BranchKind, BranchUnit, Entry, levels_of
 from pmu.branch_source import BranchSource
 from pmu.register import Register
 
@@ -52,8 +52,8 @@ _TYPES = {
     BranchKind.INDIRECT_CALL: BranchType.INDIRECT_LINK,
     BranchKind.RETURN: BranchType.RET,
 }
-_KNOWN = {kind: _INF.make(VALID=Valid.FULL, TYPE=type) for kind, type in _TYPES.items()}  # of one of EL0
-_BANK_SHIFT, _CC_SHIFT = _FUNCTION.BANK.lo, _INF.CC.lo
+_KNOWN = {kind: _INF.make(VALID=Valid.FULL, TYPE=type) for kind, type in _TYPES.items()}  # but its level
+_BANK_SHIFT, _CC_SHIFT, _EL_SHIFT = _FUNCTION.BANK.lo, _INF.CC.lo, _INF.EL.lo
 _MISPREDICTED, _UNKNOWN_CYCLES = _INF.MPRED.mask, _INF.CCU.mask
 _NOTHING = Entry()
 
@@ -115,7 +115,9 @@ class BranchRecordBuffer(BranchUnit):
     def _write_control(self, value: int, index: int) -> None:
         self._control = value = _CONTROL.write(0, value)
         self._records.note(bool(value & _CONTROL.CC.mask), bool(value & _CONTROL.MPRED.mask))
-        self.enable(bool(value & _CONTROL.E0BRE.mask))
+        levels = levels_of(user=bool(value & _CONTROL.E0BRE.mask), kernel=bool(value & _CONTROL.E1BRE.mask))
+        self._records.record_at(levels)
+        self.enable(bool(levels))
 
     def _write_function(self, value: int, index: int) -> None:
         self._function = value = _FUNCTION.write(0, value)
@@ -140,7 +142,7 @@ class BranchRecordBuffer(BranchUnit):
         if known is None:  # injected, or invalid
             return entry.info
         cycles = cycle_count(entry.cycles) << _CC_SHIFT if entry.timed else _UNKNOWN_CYCLES
-        return known | cycles | (_MISPREDICTED if entry.mispredicted else 0)
+        return known | entry.level << _EL_SHIFT | cycles | (_MISPREDICTED if entry.mispredicted else 0)
 
     def _inject(self) -> None:
         information, source, target = BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1

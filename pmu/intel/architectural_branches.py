@@ -5,7 +5,7 @@ What is chosen here, where the manual leaves it open: one depth, 32; and as for 
 
 from __future__ import annotations
 
-from pmu.branch_records import Access, BranchKind, BranchUnit
+from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
 from pmu.branch_source import BranchSource
 from pmu.intel.arch_lbr_registers import (
     ARCH_LBR_ENTRIES,
@@ -85,8 +85,7 @@ class ArchitecturalBranches(BranchUnit):
     def _write_control(self, value: int, index: int) -> None:
         self._control = value = _CTL.write(0, value)
         kinds = sum(1 << kind for kind, selected in _SELECTED_BY.items() if value & selected)
-        if not value & _CTL.USR.mask:  # nothing else executes
-            kinds = 0
+        self._records.record_at(levels_of(user=bool(value & _CTL.USR.mask), kernel=bool(value & _CTL.OS.mask)))
         as_stack = bool(value & _CTL.CALL_STACK.mask)
         self._records.record(kinds & _CALLS if as_stack else kinds, as_stack)
         self.enable(bool(value & _CTL.LBREn.mask))

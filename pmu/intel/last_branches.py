@@ -7,7 +7,7 @@ into a transaction's bits is lost.
 
 from __future__ import annotations
 
-from pmu.branch_records import Access, BranchKind, BranchUnit
+from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
 from pmu.branch_source import BranchSource
 from pmu.intel.lbr_registers import (
     LBR_ENTRIES,
@@ -56,8 +56,8 @@ class LastBranches(BranchUnit):
     def _write_select(self, value: int, index: int) -> None:
         self._select = value = MSR_LBR_SELECT.write(0, value)
         kinds = sum(1 << kind for kind, suppressed in _SUPPRESSED_BY.items() if not value & suppressed)
-        if value & _SELECT.CPL_NEQ_0.mask:  # nothing else executes
-            kinds = 0
+        user, kernel = not value & _SELECT.CPL_NEQ_0.mask, not value & _SELECT.CPL_EQ_0.mask
+        self._records.record_at(levels_of(user=user, kernel=kernel))
         as_stack = bool(value & _SELECT.EN_CALLSTACK.mask)
         self._records.record(kinds & _CALLS if as_stack else kinds, as_stack)
 

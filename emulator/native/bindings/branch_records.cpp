@@ -15,6 +15,7 @@ void bind_branch_records(nb::module_& module) {
         .def_prop_rw("top", &BranchRecords::top, &BranchRecords::set_top)
         .def_prop_ro("recorded", &BranchRecords::recorded)
         .def("record", &BranchRecords::record, nb::arg("kinds"), nb::arg("as_stack") = false)
+        .def("record_at", &BranchRecords::record_at, nb::arg("levels"))
         .def("note", &BranchRecords::note, nb::arg("cycles"), nb::arg("mispredictions"))
         .def("forget_time", &BranchRecords::forget_time)
         .def("forget_time_at_entries", &BranchRecords::forget_time_at_entries)
@@ -24,17 +25,19 @@ void bind_branch_records(nb::module_& module) {
             [](BranchRecords& self, size_t number) {
                 const BranchRecord& entry = self.entry(number);
                 return nb::make_tuple(entry.from, entry.to, entry.cycles, static_cast<int>(entry.kind),
-                                      entry.mispredicted, entry.timed, entry.info);
+                                      entry.mispredicted, entry.timed, static_cast<int>(entry.level), entry.info);
             },
             nb::arg("number"))
         .def(
             "write",
             [](BranchRecords& self, size_t number, uint64_t from, uint64_t to, uint64_t cycles, int kind,
-               bool mispredicted, bool timed, uint64_t info) {
-                self.entry(number) = {from, to, cycles, static_cast<BranchKind>(kind), mispredicted, timed, info};
+               bool mispredicted, bool timed, int level, uint64_t info) {
+                self.entry(number) = {
+                    from, to, cycles, static_cast<BranchKind>(kind), mispredicted, timed, static_cast<Level>(level),
+                    info};
             },
             nb::arg("number"), nb::arg("from_address"), nb::arg("to_address"), nb::arg("cycles"), nb::arg("kind"),
-            nb::arg("mispredicted"), nb::arg("timed"), nb::arg("info") = 0);
+            nb::arg("mispredicted"), nb::arg("timed"), nb::arg("level") = 0, nb::arg("info") = 0);
 }
 
 }  // namespace perfemu

@@ -375,7 +375,7 @@ class Core final : public Totals, private TranslationListener {
     static void hold(uint64_t& budget, uint64_t& held) { held = std::exchange(budget, 0); }
     static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
     [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
-    void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted);
+    void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
     void tell_branch(const RetiredBranch& branch);
     RetiredBranch logged_branch(const RunBlock* run) const;
     size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) const;

@@ -69,20 +69,20 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
     // A store into its own block has ended that before its branch.
     if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size)))
         return;
-    tell_branch(last, pc, next, false);
+    tell_branch(last, pc, next, false, left.frames.level);
 }
 
 // A branch that has retired, unless it is none, to all that want it.
 void Core::tell_branch(const RetiredBranch& branch) {
     for (RetirementListener* listener : path_listeners_)
-        if (listener->wanted.include(branch.kind, branch.taken)) listener->branch(branch);
+        if (listener->wanted.include(branch.kind, branch.taken, branch.level)) listener->branch(branch);
 }
 
-void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted) {
+void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level) {
     const BranchKind kind = branch_kind(op.probes);
     if (kind == BranchKind::NONE) return;
     const bool taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
-    tell_branch({pc, next, cycles(), kind, taken, mispredicted, op.length});
+    tell_branch({pc, next, cycles(), kind, taken, mispredicted, op.length, level});
 }
 
 // The branch at the end of a logged block, as far as it is known before that retires.
@@ -91,6 +91,7 @@ RetiredBranch Core::logged_branch(const RunBlock* run) const {
     RetiredBranch branch{.from = block.end - block.ending_length, .to = run[1].address, .kind = block.ending};
     branch.taken = block.ending != BranchKind::CONDITIONAL || branch.to != block.end;
     branch.length = block.ending_length;
+    branch.level = block.frames.level;
     return branch;
 }
 
@@ -102,8 +103,8 @@ size_t Core::first_told(RetirementListener& listener, const RunBlock* run, size_
     size_t first = blocks;
     for (size_t i = blocks; i-- > 0;) {
         const Block& block = blocks_.of(run[i].address, run[i].block);
-        if (!wanted.include(block.ending, block.ending != BranchKind::CONDITIONAL || run[i + 1].address != block.end))
-            continue;
+        const bool taken = block.ending != BranchKind::CONDITIONAL || run[i + 1].address != block.end;
+        if (!wanted.include(block.ending, taken, block.frames.level)) continue;
         if (++found <= wanted.newest) first = i;
     }
     if (found > wanted.newest) listener.skipped(found - wanted.newest);
@@ -129,7 +130,8 @@ void Core::retire_log(size_t blocks) {
     for (size_t i = first; i < blocks; i++) {
         RetiredBranch branch = logged_branch(run + i);
         const auto hears = [&](size_t number) {
-            return told_from_[number] <= i && path_listeners_[number]->wanted.include(branch.kind, branch.taken);
+            return told_from_[number] <= i &&
+                   path_listeners_[number]->wanted.include(branch.kind, branch.taken, branch.level);
         };
         bool told = false;
         for (size_t number = 0; number < path_listeners_.size(); number++) told |= hears(number);

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "core/block.hpp"
+#include "level.hpp"
 #include "ops/branch_kind.hpp"
 
 namespace perfemu {
@@ -23,6 +24,7 @@ struct RetiredBranch {
     bool taken = false;
     bool mispredicted = false;  // false where no branches are modelled
     uint8_t length = 0;         // of the instruction, bytes
+    Level level = Level::USER;  // at which it executed
 };
 
 // Why the path has left user mode.
@@ -45,10 +47,12 @@ struct WantedBranches {
 
     uint8_t kinds = EVERY_KIND;  // mask by BranchKind
     bool not_taken = true;       // conditional ones, too, that have not been taken
-    uint64_t newest = ALL;       // so many suffice, the last, of those that the core learns of at once
+    LevelMask levels = EVERY_LEVEL;
+    uint64_t newest = ALL;  // so many suffice, the last, of those that the core learns of at once
 
-    bool include(BranchKind kind, bool taken) const {
-        return kinds >> static_cast<unsigned>(kind) & 1 && kind != BranchKind::NONE && (taken || not_taken);
+    bool include(BranchKind kind, bool taken, Level level) const {
+        return kinds >> static_cast<unsigned>(kind) & 1 && kind != BranchKind::NONE && (taken || not_taken) &&
+               contains(levels, level);
     }
 };
 
@@ -93,6 +97,8 @@ class RetirementListener {
     // comes behind it. Who begins to listen is told of the next address as one that is entered.
     virtual void left(const PathEnd&) {}
     virtual void entered(uint64_t /*at*/, uint64_t /*cycle*/) {}
+    // What is told from now on is of another level: of a guest's own kernel, which executes.
+    virtual void changed_level(Level) {}
     // So many others that it wants have been before those that it is told of next: `wanted.newest` of them suffice.
     virtual void skipped(uint64_t /*branches*/) {}
 };

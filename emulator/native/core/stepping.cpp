@@ -162,7 +162,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
     if (calls_) calls_->follow_step(op, pc, next_pc);
     last_retired_pc_ = pc;
     if (!model_ && !selections_.empty()) observe(op, pc, next_pc);
-    if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, false);
+    if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, false, level_);
 }
 
 bool Core::interrupt_raised() {

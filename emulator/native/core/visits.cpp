@@ -323,7 +323,8 @@ void Core::finish_visit(uint64_t next) {
         consume(static_cast<unsigned>(visit.block->ops.size()), next, Pipeline::NO_LIMIT);
         const Op& op = visit.block->ops.back();
         if (!path_listeners_.empty())
-            tell_branch(op, visit.block->address + op.offset, next, mispredictions() != mispredicted);
+            tell_branch(op, visit.block->address + op.offset, next, mispredictions() != mispredicted,
+                        visit.block->frames.level);
     }
     visit = {};
 }

@@ -28,6 +28,10 @@ void BranchRecords::entered(uint64_t, uint64_t) {
     if (forgets_at_entries_) timed_ = false;
 }
 
+void BranchRecords::changed_level(Level level) {
+    if (forgets_at_entries_ && !contains(wanted.levels, level)) timed_ = false;
+}
+
 void BranchRecords::branch(const RetiredBranch& branch) {
     const bool timed = timed_;
     const uint64_t cycles = timed ? branch.cycle - last_cycle_ : 0;
@@ -40,7 +44,7 @@ void BranchRecords::branch(const RetiredBranch& branch) {
     }
     if (++top_ == entries_.size()) top_ = 0;
     const bool mispredicted = notes_mispredictions_ && branch.mispredicted;
-    entries_[top_] = {branch.from, branch.to, cycles, branch.kind, mispredicted, timed};
+    entries_[top_] = {branch.from, branch.to, cycles, branch.kind, mispredicted, timed, branch.level};
     ++recorded_;
 }
 

@@ -17,7 +17,8 @@ struct BranchRecord {
     BranchKind kind = BranchKind::NONE;
     bool mispredicted = false;
     bool timed = false;  // `cycles` is known
-    uint64_t info = 0;   // of what software has put in: whatever its unit says of that besides
+    Level level = Level::USER;
+    uint64_t info = 0;  // of what software has put in: whatever its unit says of that besides
 };
 
 class BranchRecords final : public RetirementListener {
@@ -28,17 +29,20 @@ class BranchRecords final : public RetirementListener {
     // What is recorded from now on: kinds of branches, as a mask by BranchKind. As a stack, calls of those kinds are
     // entered, and each return takes the last one away.
     void record(uint8_t kinds, bool as_stack);
+    // ... of what executes at these levels.
+    void record_at(LevelMask levels) { wanted.levels = levels; }
     // Whether from now on it is noted of each how many cycles have passed since the one before, and whether it was
     // mispredicted.
     void note(bool cycles, bool mispredictions);
     // The next branch has none before it.
     void forget_time() { timed_ = false; }
-    // Nor has the first one behind each place where the path enters user mode, from now on.
+    // Nor has the first one behind what was not recorded: whatever is at another level, or of a modelled kernel.
     void forget_time_at_entries() { forgets_at_entries_ = true; }
 
     void branch(const RetiredBranch& branch) override;
     void skipped(uint64_t branches) override;
     void entered(uint64_t, uint64_t) override;
+    void changed_level(Level level) override;
 
     size_t size() const { return entries_.size(); }
     BranchRecord& entry(size_t number) { return entries_.at(number); }

@@ -186,11 +186,13 @@ def test_an_injection_takes_what_it_is_given() -> None:
 
 
 def test_who_listens() -> None:
-    """The core is listened to while EL0 is recorded and nothing pauses that; branches of EL1 alone there are none."""
+    """The core is listened to while EL0 or EL1 is recorded and nothing pauses that."""
     source = Source()
     found = pmu(source=source)
-    found.write(BRBCR_EL1, BRBCR_EL1.make(E1BRE=1))
+    found.write(BRBCR_EL1, BRBCR_EL1.make(CC=1, MPRED=1))
     assert not source.listeners
+    found.write(BRBCR_EL1, BRBCR_EL1.make(E1BRE=1))
+    assert len(source.listeners) == 1
     found.write(BRBCR_EL1, BRBCR_EL1.make(E0BRE=1))
     assert len(source.listeners) == 1
     found.write(BRBFCR_EL1, BRBFCR_EL1.make(PAUSED=1))

@@ -1,0 +1,55 @@
+"""On boards a guest's own kernel executes: branches of the levels that were asked for are recorded, and no others."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from guests import BoardGuest, board_guests
+from perfcore.abi.constants import BRANCH_PRIV_SHIFT, BranchPrivilege, BranchSampleType, RecordType
+from perfcore.perfdata.reader import open_perf_data
+from perfemu.board_request import BoardRequest
+from perfemu.boards import BoardSession
+from perfemu.events.attributes import Sampling
+from perfemu.guest import Guest
+from perfemu.recording import record
+from perfemu.scope import Scope
+
+ANY, USER, KERNEL = BranchSampleType.ANY, BranchSampleType.USER, BranchSampleType.KERNEL
+UNITS = {"virt": ("neoverse-n1", ("brbe",)), "pc": ("skylake", ())}
+PERIOD = 2
+GUESTS = [guest for guest in board_guests() if guest.name in ("board_interrupts", "board_pmu_fixed")]
+assert {guest.board for guest in GUESTS} == set(UNITS)
+
+
+def entries(guest: BoardGuest, levels: int, path: Path) -> set[tuple[int, int, int]]:
+    """(from, to, flags without cycles and predictions) of all samples' branches."""
+    core, units = UNITS[guest.board]
+    request = BoardRequest(guest.board, semihosting=guest.board == "virt")
+    machine = Guest([str(guest.path)], core=core, units=units, cpus=guest.cpus)
+    session = BoardSession(machine, request, BytesIO(), lambda line: None)
+    sampling = Sampling(None, PERIOD, branches=int(ANY | levels))
+    record(session, ["instructions"], sampling, str(path), scope=Scope(cpus=tuple(range(guest.cpus))))
+    with open_perf_data(str(path)) as file:
+        samples = [file.decode_sample(each, 0) for each in file.records() if each.type == RecordType.SAMPLE]
+    assert len(samples) > 10
+    return {
+        (entry.from_ip, entry.to_ip, entry.flags >> BRANCH_PRIV_SHIFT) for each in samples for entry in each.branches
+    }
+
+
+@pytest.mark.parametrize("guest", GUESTS, ids=str)
+def test_levels(guest: BoardGuest, tmp_path: Path) -> None:
+    """board_pmu_fixed has no branches at privilege 3 but far calls, which are not recorded."""
+    of_user, of_kernel = entries(guest, USER, tmp_path / "user"), entries(guest, KERNEL, tmp_path / "kernel")
+    assert bool(of_user) == (guest.board == "virt")
+    assert of_kernel
+    assert not {entry[:2] for entry in of_user} & {entry[:2] for entry in of_kernel}
+    if guest.board == "virt":
+        assert {entry[2] for entry in of_user} == {BranchPrivilege.USER}
+        assert {entry[2] for entry in of_kernel} == {BranchPrivilege.KERNEL}
+    together = entries(guest, USER | KERNEL, tmp_path / "both")
+    assert together & of_kernel
+    assert bool(together & of_user) == bool(of_user)

@@ -86,8 +86,11 @@ def _register_masks(attr: PerfEventAttr) -> Iterator[int]:
         yield attr.sample_regs_intr
 
 
-def check_vectors(attr: PerfEventAttr, vectors: int) -> None:
-    """PERF_PMU_CAP_EXTENDED_REGS: no PMU here samples vector registers, whose bits `vectors` are. EOPNOTSUPP."""
+def check_vectors(attr: PerfEventAttr, vectors: int, *, sampled: bool) -> None:
+    """PERF_PMU_CAP_EXTENDED_REGS: vector registers, whose bits `vectors` are, can be sampled where they are `sampled`:
+    with the instruction's. EOPNOTSUPP."""
+    if sampled and not attr.sample_regs_user & vectors:
+        return
     for mask in _register_masks(attr):
         if mask & vectors:
             raise LinuxError(EOPNOTSUPP, f"perf_event_attr: sampled registers {mask:#x}: vectors are not sampled")

@@ -31,6 +31,7 @@ class HardwareState:
         "prev_count",
         "read_counter",
         "sample_period",
+        "samples_vectors",
         "stopped",
         "user_index",
         "write_counter",
@@ -40,6 +41,7 @@ class HardwareState:
         self.config = 0  # as the driver's selecting register takes it
         self.code = 0  # the part of `config` that fixed counters are chosen by
         self.idx = -1  # counter, -1 for none
+        self.samples_vectors = False  # PERF_PMU_CAP_EXTENDED_REGS, of those that sample_regs_intr names
         self.pebs: object = None  # of Intel's precise events: what their driver knows of their records
         self.prev_count = 0  # the counter's value when it was last read or set
         self.sample_period = sample_period

@@ -207,7 +207,7 @@ class PerfEvents:
             if connect is not None:
                 self._connect(event, connect, group)
             self._exclusive.take(event)
-            check_vectors(attr, self._vectors)
+            check_vectors(attr, self._vectors, sampled=event.hw.samples_vectors)
             check_callchain(attr, self.settings)
             if attr.use_clockid:
                 event.now_ns = clock_of(attr.clockid, self.kernel.clock, any_clock=event.driver.is_called_by_no_nmi)

@@ -40,7 +40,8 @@ LOAD_LATENCY = 0x01CD  # MEM_TRANS_RETIRED.LOAD_LATENCY: event, umask
 STORE_SAMPLE = 0x02CD
 _LOW = (1 << FIXED_SHIFT) - 1
 Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
-_DS, _DTES64 = 1 << 21, 1 << 2  # CPUID leaf 1, EDX and ECX
+_DS = 1 << 21  # CPUID leaf 1, EDX
+_DTES64, _PDCM = 1 << 2, 1 << 15  # ... ECX: areas of 64-bit words; IA32_PERF_CAPABILITIES
 
 
 def is_adaptive(version: int) -> bool:
@@ -49,9 +50,9 @@ def is_adaptive(version: int) -> bool:
 
 
 def answer(leaf: int, plain: Leaf) -> Leaf:
-    """CPUID of a CPU with a debug store, which without would say `plain`."""
+    """CPUID of a CPU with PEBS, which without would say `plain`."""
     eax, ebx, ecx, edx = plain
-    return (eax, ebx, ecx | _DTES64, edx | _DS) if leaf == 1 else plain
+    return (eax, ebx, ecx | _DTES64 | _PDCM, edx | _DS) if leaf == 1 else plain
 
 
 class Pebs:

@@ -127,6 +127,7 @@ class IntelPebs:
             return None
         config = self._groups(event, branches) if self.adaptive else 0
         attr = event.attr
+        event.hw.samples_vectors = bool(config & _CFG.XMM.mask)
         reloads = not (attr.freq or (attr.wakeup_events and not attr.watermark))
         return EventPebs(
             event,

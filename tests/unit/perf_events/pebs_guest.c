@@ -1,4 +1,5 @@
 // What a guest gets of PEBS by perf_event_open: each line is checked by test_pebs_driver.py.
+#include <cpuid.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -68,7 +69,45 @@ static void sample(const char* what, Attr attr, void (*function)(long), long tim
     close(event);
 }
 
+__attribute__((noinline)) static void count_in_xmm1(long times) {
+    __asm__ volatile(
+        "pxor %%xmm1, %%xmm1\n pcmpeqd %%xmm0, %%xmm0\n"
+        "1: psubq %%xmm0, %%xmm1\n sub $1, %0\n jne 1b"
+        : "+r"(times)::"xmm0", "xmm1");
+}
+
+// Samples of the loop's SUB have its count in XMM1, both halves of which are alike, and what is left in a register.
+static void vectors(Attr attr) {
+    attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_INTR;
+    attr.sample_regs_intr = 3ull << 34 | 1 << 5; /* XMM1 and DI */
+    attr.sample_period = 2999;                   /* of 3 instructions each time */
+    int event = open_event(attr, -1);
+    if (event < 0) {
+        printf("vectors: %s\n", strerrorname_np(errno));
+        return;
+    }
+    struct perf_event_mmap_page* page = mmap(0, 65 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+    ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    count_in_xmm1(100000);
+    ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    unsigned samples = 0, right = 0;
+    for (char *at = (char*)page + 4096, *end = at + page->data_head; at < end;) {
+        struct perf_event_header* record = (void*)at;
+        u64* body = (void*)(record + 1); /* ip, abi, DI, XMM1 */
+        if (record->type == PERF_RECORD_SAMPLE && body[0] >= (u64)count_in_xmm1) {
+            samples++;
+            u64 sum = body[2] + body[3];
+            right += body[3] == body[4] && (sum == 100000 || sum == 100001);
+        }
+        at += record->size;
+    }
+    printf("vectors: %u of %u\n", right, samples);
+}
+
 int main(void) {
+    unsigned eax, ebx, ecx, edx;
+    __cpuid(1, eax, ebx, ecx, edx);
+    printf("ds %u, dtes64 %u, pdcm %u\n", edx >> 21 & 1, ecx >> 2 & 1, ecx >> 15 & 1);
     show("caps/max_precise");
     show("format/ldlat");
     show("events/mem-loads");
@@ -94,6 +133,7 @@ int main(void) {
     loads.precise_ip = 0;
     try_event("latency without records", loads);
     sample("large", attr, work, 1000000);
+    vectors(attr);
     Attr single = attr;
     single.wakeup_events = 1;
     sample("single", single, work, 1000000);

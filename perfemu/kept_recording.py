@@ -31,9 +31,9 @@ class KeptRecording:
     ) -> None:
         """As Recorder has it; `interruption`: of the run."""
         self._session = session
-        self.recorder = Recorder(session, specs, sampling, scope, make_exact=make_exact)
+        self.recorder = Recorder(session, specs, sampling, scope, ("perfemu", "record"), make_exact)
         self._stream = io.BytesIO()
-        self._writer = PerfDataWriter(self._stream, self.recorder.described, self.recorder.features, pipe=True)
+        self._writer = PerfDataWriter(self._stream, self.recorder.described, self.recorder.features)
         self.recorder.write_to(lambda: self._writer, interruption)
 
     def profile(self, name: str, complain: Callable[[str], None], *, keeps_moments: bool = False) -> Profile:

@@ -12,6 +12,7 @@ from perfcore.abi.attr import ATTR_SIZE_LIMIT, PERF_ATTR_SIZE_VER0, PerfEventAtt
 from perfcore.abi.constants import RecordType, SampleType
 from perfcore.abi.records import Record, decode_record
 from perfcore.abi.sample import Sample, sample_id_size
+from perfcore.perfdata.auxtrace import AuxTraceType
 from perfcore.perfdata.errors import Malformed, PerfDataError
 from perfcore.perfdata.features import (
     APPENDIX_END_SIZE,
@@ -208,6 +209,22 @@ class PerfDataFile:
     def records_and_runs(self) -> Iterator[RawRecord | SampleRun]:
         """The same, of a file that `has_equal_samples`: many of them come in runs."""
         return self._stream().walk(self._sample_size)
+
+    def auxtraces(self, kind: AuxTraceType) -> list[bytes]:
+        """What a file, not a pipe, holds of AUX areas, if that is of this kind. Not while records are iterated."""
+        if Feature.AUXTRACE not in self.features.other:
+            return []
+        places, found = [], None
+        for record in self.records():
+            if record.type == UserRecord.AUXTRACE_INFO:
+                found = int.from_bytes(record.data[8:12], "little")
+            elif record.type == UserRecord.AUXTRACE and found == kind:
+                places.append((record.offset + len(record.data), int.from_bytes(record.data[8:16], "little")))
+        traces = []
+        for offset, size in places:
+            self._file.seek(offset)
+            traces.append(self._file.read(size))
+        return traces
 
     def _stream(self) -> RecordStream:
         data = self.header.data

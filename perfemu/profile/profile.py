@@ -17,6 +17,7 @@ from perfemu.profile.event_names import event_name
 from perfemu.profile.places import Place
 from perfemu.profile.sample_kinds import counted_records
 from perfemu.profile.tasks import Tasks, Thread
+from perfemu.profile.traced import Traced
 from perfemu.symbols.finder import SymbolFinder
 from perfemu.visible import visible
 
@@ -104,9 +105,16 @@ def load_profile(
     """Read all of `file`, or those samples that `takes`, if it is given, says yes to. Raises PerfDataError."""
     tasks = Tasks(finder)
     weights = _Weights(file, keeps_moments)
+    traced = Traced(file)
     profile = Profile(file.name, [], [], file.features, None if file.is_pipe else file.header)
     sample_type = int(RecordType.SAMPLE)
     repeated = _Repeated(useful=not keeps_moments and takes is None)
+
+    def add_traced(until: int | None) -> None:
+        for number, sample in traced.until(until, tasks):
+            if takes is None or takes(sample):
+                weights.add(_resolved(tasks, sample), number, sample.period, sample.time)
+
     for record, times, period in counted_records(file, at_once=repeated.useful):
         kind = record.type
         if kind == sample_type:
@@ -140,8 +148,11 @@ def load_profile(
             elif isinstance(decoded, LostSamples):
                 profile.lost_samples += decoded.lost
             else:
+                if traced:
+                    add_traced(file.record_time(record))
                 tasks.apply(decoded, record.misc)
                 repeated.forget()
+    add_traced(None)
     for number, description in enumerate(file.events):
         event = EventProfile(visible(description.name) or event_name(description.attr), description)
         for key, (samples, period) in weights.of(number).items():

@@ -103,6 +103,11 @@ class Tasks:
             found = self._threads[tid] = Thread(pid, tid, f":{tid}")
         return found
 
+    def process_of(self, tid: int) -> int:
+        """The process of a thread; its own number if nobody has told of it."""
+        found = self._threads.get(tid)
+        return tid if found is None else found.pid
+
     def space(self, pid: int) -> AddressSpace:
         found = self._spaces.get(pid)
         if found is None:

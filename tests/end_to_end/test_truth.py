@@ -99,6 +99,20 @@ def test_ops_that_ibs_samples_are_unbiased_and_cycles_are_not(tmp_path: Path) ->
     assert cycles["instructions"]["p"] < 1e-4
 
 
+def test_what_spe_samples_at_random_is_unbiased(tmp_path: Path) -> None:
+    """At every 1024th instruction the loops of sort are passed over; with some of [0, 256) more they are not."""
+    found = {}
+    for jitter in (0, 1):
+        terms = f"arm_spe_0/ts_enable=1,jitter={jitter}/u"
+        recorded(tmp_path, "--core", "ideal", "--unit", "spe", "-e", terms, "-c", "1024", SORT["aarch64"], "20000")
+        found[jitter] = event(tmp_path)
+        assert (found[jitter]["counted"], found[jitter]["same_run"]) == ("instructions:u", True)
+        assert found[jitter]["instructions"]["impossible"] == 0
+    assert found[0]["samples"] == found[0]["events"] // 1024
+    assert found[0]["instructions"]["p"] < 1e-4
+    assert found[1]["instructions"]["p"] > 0.001
+
+
 def test_another_run_is_said_to_be_one(tmp_path: Path) -> None:
     busybox = require.command("busybox", package="busybox-static")
     arguments = ("-e", "instructions", "-c", "1000", busybox, "sort")

@@ -60,7 +60,7 @@ def test_print_formats_are_c(print_format: str, text: str) -> None:
     ("words", "said"),
     [
         (("comm,smy",), "there is no field 'smy'; did you mean sym"),
-        (("brstack",), "'brstack' is not modelled yet"),
+        (("brstackinsn",), "'brstackinsn' is not modelled yet"),
         (("comm,+ip",), "either named, or added by + and removed by -"),
         (("hw:trace",), "hardware events have no 'trace'"),
         (("foo:ip",), "'foo' is no type of events; known are hw, sw, trace, raw"),

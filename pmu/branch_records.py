@@ -40,11 +40,6 @@ class Entry(NamedTuple):
     info: int = 0
 
 
-def levels_of(*, user: bool, kernel: bool) -> int:
-    """As a mask."""
-    return user << Level.USER | kernel << Level.KERNEL
-
-
 class Access(NamedTuple):
     """What reads a register of a bank by its number, and what writes it."""
 

@@ -7,9 +7,10 @@ record has the branch's own address, also where a compare has been fused with it
 from __future__ import annotations
 
 from pmu.amd.lbr_registers import DBG_EXTN_CFG, LBR_SELECT, LBR_V2_ENTRIES, LastBranchFromIpx, LastBranchToIpx
-from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
+from pmu.branch_records import Access, BranchKind, BranchUnit
 from pmu.branch_source import BranchSource
 from pmu.register import Register
+from pmu.x86_counters import levels_of
 
 _FROM, _TO = LastBranchFromIpx, LastBranchToIpx
 _SUPPRESSED_BY = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from emulator.cpu import Level
 from pmu.arm.brbe_registers import (
     BANK_RECORDS,
     BRB_IALL,
@@ -28,7 +29,7 @@ from pmu.arm.brbe_registers import (
     Valid,
     cycle_count,
 )
-from pmu.branch_records import Access, BranchKind, BranchUnit, Entry, levels_of
+from pmu.branch_records import Access, BranchKind, BranchUnit, Entry
 from pmu.branch_source import BranchSource
 from pmu.register import Register
 
@@ -115,7 +116,8 @@ class BranchRecordBuffer(BranchUnit):
     def _write_control(self, value: int, index: int) -> None:
         self._control = value = _CONTROL.write(0, value)
         self._records.note(bool(value & _CONTROL.CC.mask), bool(value & _CONTROL.MPRED.mask))
-        levels = levels_of(user=bool(value & _CONTROL.E0BRE.mask), kernel=bool(value & _CONTROL.E1BRE.mask))
+        control = _CONTROL(value)
+        levels = control.E0BRE << Level.USER | control.E1BRE << Level.KERNEL
         self._records.record_at(levels)
         self.enable(bool(levels))
 

@@ -5,7 +5,7 @@ What is chosen here, where the manual leaves it open: one depth, 32; and as for 
 
 from __future__ import annotations
 
-from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
+from pmu.branch_records import Access, BranchKind, BranchUnit
 from pmu.branch_source import BranchSource
 from pmu.intel.arch_lbr_registers import (
     ARCH_LBR_ENTRIES,
@@ -18,6 +18,7 @@ from pmu.intel.arch_lbr_registers import (
 from pmu.intel.cpuid import Leaf
 from pmu.intel.registers import ARCHITECTURAL_LBRS
 from pmu.register import Register
+from pmu.x86_counters import levels_of
 
 _CTL, _INFO = IA32_LBR_CTL, IA32_LBR_x_INFO
 _SELECTED_BY = {

@@ -7,7 +7,7 @@ into a transaction's bits is lost.
 
 from __future__ import annotations
 
-from pmu.branch_records import Access, BranchKind, BranchUnit, levels_of
+from pmu.branch_records import Access, BranchKind, BranchUnit
 from pmu.branch_source import BranchSource
 from pmu.intel.lbr_registers import (
     LBR_ENTRIES,
@@ -18,6 +18,7 @@ from pmu.intel.lbr_registers import (
     MSR_LBR_INFO_x,
 )
 from pmu.register import Register
+from pmu.x86_counters import levels_of
 
 _SELECT = MSR_LBR_SELECT
 _SUPPRESSED_BY = {

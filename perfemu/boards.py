@@ -85,7 +85,7 @@ class BoardSession:
         if len(guest.argv) > 1:
             raise UsageError(f"--board {request.board} boots one image; {guest.command[1]!r} is one more argument")
         self.core = core_for(guest.core_name, isa, guest.changes(isa), units=guest.units, untimed=guest.untimed)
-        self.pmu_model = replace(pmu_of(self.core, isa), executes_kernel=True)
+        self.pmu_model = replace(pmu_of(self.core, isa, on_a_board=True), executes_kernel=True)
         self.title = f"{self.core.title}{guest.changed_clock}, board {request.board}"
         self.partly_modelled = False
         self.times = RunTimes(0, 0)

@@ -52,8 +52,11 @@ def core_for(
     return loaded
 
 
-def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
-    """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux."""
+def pmu_of(loaded: CoreFile, isa: str, *, on_a_board: bool = False) -> PmuModel:
+    """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux.
+
+    `on_a_board`: for guests with a kernel of their own, whose PMUs have no PEBS.
+    """
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")
     limited = (
@@ -67,7 +70,8 @@ def pmu_of(loaded: CoreFile, isa: str) -> PmuModel:
         aliases = {**limited.sysfs_aliases, "branch-brs": "ex_ret_brn_tkn"}
         limited = replace(limited, sysfs_aliases=aliases)
     found = replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
-    return with_pebs(found) if "pebs" in units and found.driver == "intel_core" else found
+    has_pebs = "pebs" in units and found.driver == "intel_core" and not on_a_board
+    return with_pebs(found) if has_pebs else found
 
 
 def isa_of_pmu(name: str) -> str:

@@ -150,7 +150,7 @@ class VirtualMachines:
         isa = self._board.isa
         machine = Guest(("",), pmu=pmu, memory=memory, max_instructions=most_instructions, timeout=timeout)
         core_file = core_for(core, isa, machine.changes(isa))
-        model = replace(pmu_of(core_file, isa), executes_kernel=True)
+        model = replace(pmu_of(core_file, isa, on_a_board=True), executes_kernel=True)
         kind = SHARED_KINDS.get(model.driver)
         if kind is None:
             raise UsageError(f"{model.name}: PMUs that guests share are those of {', '.join(SHARED_KINDS)}")

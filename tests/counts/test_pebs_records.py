@@ -9,9 +9,11 @@ import pytest
 
 from attribution import start_attribution, tally
 from emulator.clock import MONOTONIC_AT_BOOT_NS
+from emulator.core_file.core_file import load_core
 from emulator.probes import Probe
 from pebs_machine import WIDTH, PebsMachine
 from perfcore.events.drivers.pebs_records import FIXED_BYTES, bytes_of
+from perfemu.cores import pmu_of
 from pmu.intel.pebs_registers import IA32_PEBS_ENABLE, MSR_PEBS_DATA_CFG
 from pmu.intel.registers import IA32_PERF_GLOBAL_CTRL, IA32_A_PMCx, IA32_PERFEVTSELx
 
@@ -240,3 +242,10 @@ def test_sampling_changes_no_count_and_no_cycle() -> None:
     assert often.core.cycles == never.core.cycles
     assert often.records
     assert not never.records
+
+
+def test_boards_have_no_events_of_records() -> None:
+    """Their PMUs have no PEBS, and would count all loads instead."""
+    core_file = load_core("skylake")
+    assert pmu_of(core_file, "x86_64").by_code(LATENCY) is not None
+    assert pmu_of(core_file, "x86_64", on_a_board=True).by_code(LATENCY) is None

@@ -404,7 +404,7 @@ class Core final : public Totals, private TranslationListener {
 
     // Models
     std::unique_ptr<ModelledBlock, DropModelledBlock> model_block(const Block& block);
-    bool fusing_branch_at(uint64_t address) const;
+    void tell_what_follows_block(TimedOp& last, uint64_t end) const;
     [[gnu::noinline]] void visit(uint64_t address, uint32_t size);
     [[gnu::noinline]] void log_otherwise(uint64_t address, uint32_t size, const void* return_address);
     const void* make_entry(const Block& block);

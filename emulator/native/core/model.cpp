@@ -61,7 +61,7 @@ std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block&
     for (size_t i = 0; !follows && i < ops.size(); i++)
         ops[i] = {.offset = block.ops[i].offset, .length = block.ops[i].length};
     tell_what_follows(ops);
-    if (ops.back().compares) ops.back().before_branch = fusing_branch_at(block.address + block.bytes.size());
+    tell_what_follows_block(ops.back(), block.address + block.bytes.size());
     model_->addresses->compile(modelled->slice, block.address,
                                follows ? std::span<const uint8_t>(block.bytes) : std::span<const uint8_t>());
     std::span<const AccessSite> sites = modelled->slice.sites();
@@ -72,11 +72,16 @@ std::unique_ptr<ModelledBlock, DropModelledBlock> Core::model_block(const Block&
     return modelled;
 }
 
-// A block may end between a compare and its branch, and time must not depend on where blocks end.
-bool Core::fusing_branch_at(uint64_t address) const {
+// A block may end between two that fuse, a compare and its branch or a move and what computes on it, and time must not
+// depend on where blocks end.
+void Core::tell_what_follows_block(TimedOp& last, uint64_t end) const {
+    if (!last.compares && !last.eliminable_move && !last.loads_whole) return;
     std::array<uint8_t, LONGEST_INSTRUCTION> bytes{};
-    std::span<const uint8_t> code = std::span(bytes).first(read_code(address, bytes));
-    return !code.empty() && model_->decoder->decode(address, code)[0].fuses_with_compare;
+    std::span<const uint8_t> code = std::span(bytes).first(read_code(end, bytes));
+    if (code.empty()) return;
+    std::array<TimedOp, 2> both{last, model_->decoder->decode(end, code)[0]};
+    tell_what_follows(both);
+    last = both[0];
 }
 
 // After the engine has stopped: whether the models have been told the truth.

@@ -116,7 +116,8 @@ fuzz: venv  ## random system calls, uses of perf events and BPF, bare-metal imag
 
 kernels: venv  ## Debian's kernels on the boards, and other long proofs: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_activity_monitors.py tests/end_to_end/test_board_kernels.py \
-		tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_guest_linux.py \
+		tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_board_spe.py \
+		tests/end_to_end/test_guest_linux.py \
 		tests/end_to_end/test_linux_command.py tests/end_to_end/test_linux_command_pc.py \
 		tests/interop/test_perf_on_a_board.py tests/interop/test_perf_on_a_pc.py \
 		tests/interop/test_perf_test_on_a_board.py tests/interop/test_perf_in_virtual_machines.py \

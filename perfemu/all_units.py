@@ -15,29 +15,38 @@ from perfemu.recording import View
 from pmu.model import PmuModel
 
 EXACT = "exact"  # the view that no unit has: how often each instruction made each event
-_OWN_EVENTS = {  # unit with PMUs of its own -> what is recorded of these
-    "ibs": ("ibs_fetch//u", "ibs_op//u"),
-    "spe": ("arm_spe_0/ts_enable=1,pa_enable=1/u",),
-    "pt": ("intel_pt//u",),
-    "bts": ("intel_bts//u",),
-}
-_BRANCH_RECORDS = ("lbr", "arch_lbr", "amd_lbr", "brbe")  # come with samples of the CPUs' PMU
 _PRECISE = 2  # precise_ip of its samples
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a unit sees what the CPUs' PMU counts."""
+    """How a unit sees a run."""
 
-    branches: int = 0
-    precise: int = 0
+    events: tuple[str, ...] = ()  # its own, as -e; (): those of the CPUs' PMU that are recorded
+    branches: int = 0  # that are recorded with each sample
+    precise: int = 0  # at least
 
 
-_OF_COUNTERS = {unit: _Kind(branches=ANY_BRANCH) for unit in _BRANCH_RECORDS} | {"pebs": _Kind(precise=_PRECISE)}
+KINDS = {  # by the names of emulator.core_file.units
+    "ibs": _Kind(("ibs_fetch//u", "ibs_op//u")),
+    "spe": _Kind(("arm_spe_0/ts_enable=1,pa_enable=1/u",)),
+    "pt": _Kind(("intel_pt//u",)),
+    "bts": _Kind(("intel_bts//u",)),
+    "pebs": _Kind(precise=_PRECISE),
+    "lbr": _Kind(branches=ANY_BRANCH),
+    "arch_lbr": _Kind(branches=ANY_BRANCH),
+    "amd_lbr": _Kind(branches=ANY_BRANCH),
+    "brbe": _Kind(branches=ANY_BRANCH),
+}
+ALONE = {  # units that others would disturb -> why
+    "brs": "each interrupt of another event makes it begin anew: record it by -b -e r0c4:u alone",
+}
 
 
 def unit_views(run: RecordedRun, model: PmuModel, specs: Sequence[EventSpec], sampling: Sampling) -> list[View]:
     """Of the units of `model`'s core, beside a recording of `specs`. UsageError where it has none."""
+    for unit in sorted(model.units & ALONE.keys()):
+        raise UsageError(f"record --all-units: {unit}: {ALONE[unit]}")
     views = [view for unit in sorted(model.units) for view in _views(run, unit, specs, sampling)]
     if not views:
         raise UsageError(f"record --all-units: core {run.core.title} has none: --unit NAME lends it one")
@@ -48,14 +57,14 @@ def unit_views(run: RecordedRun, model: PmuModel, specs: Sequence[EventSpec], sa
 
 
 def _views(run: RecordedRun, unit: str, specs: Sequence[EventSpec], sampling: Sampling) -> Iterable[View]:
-    if unit in _OWN_EVENTS:
-        own = [run.opened_as(spec) for spec in run.parse(_OWN_EVENTS[unit])]
+    kind = KINDS[unit]
+    if kind.events:
+        own = [run.opened_as(spec) for spec in run.parse(kind.events)]
         yield View(unit, tuple(own), replace(sampling, callchains=False, exact_callchains=False, stack_bytes=0))
-    elif unit in _OF_COUNTERS:
-        kind = _OF_COUNTERS[unit]
-        hardware = [_at_least(spec, kind.precise) for spec in specs if spec.is_hardware and not spec.counts_nothing]
-        if hardware:
-            yield View(unit, tuple(_alone(hardware)), replace(sampling, branches=kind.branches))
+        return
+    counted = [_at_least(spec, kind.precise) for spec in specs if spec.is_hardware and not spec.counts_nothing]
+    if counted:
+        yield View(unit, tuple(_alone(counted)), replace(sampling, branches=kind.branches))
 
 
 def _at_least(spec: EventSpec, precise: int) -> EventSpec:

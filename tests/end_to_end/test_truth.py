@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 import require
+from emulator.core_file.units import UNITS
 from end_to_end.command import complaint, perfemu
 from guests import ISAS, guest
 from perfcore.abi.constants import RecordType
 from perfcore.perfdata.reader import open_perf_data
+from perfemu.all_units import ALONE, KINDS
 from spe_records import traces_in
 
 LOOP = {isa: guest("loop_1k", isa).path for isa in ISAS}
@@ -191,6 +193,23 @@ def samples(path: Path) -> list[tuple[object, ...]]:
         taken = (record for record in file.records() if record.type == RecordType.SAMPLE)
         decoded = (file.decode_sample(record, file.event_number(record)) for record in taken)
         return [(each.time, each.ip, each.period, tuple(each.branches)) for each in decoded]
+
+
+def test_no_unit_is_left_out() -> None:
+    assert KINDS.keys() | ALONE.keys() == set(UNITS)
+
+
+def test_lent_units_see_the_run_too(tmp_path: Path) -> None:
+    arguments = ("--core", "ideal", "--unit", "brbe", "-e", "instructions", "-c", "97", "--all-units")
+    recorded(tmp_path, *arguments, SORT["aarch64"], "300")
+    found = samples(tmp_path / "perf.data.brbe")
+    assert len(found) > 100
+    assert all(branches for *_, branches in found)
+
+
+def test_what_others_disturb_is_refused(tmp_path: Path) -> None:
+    result = perfemu("record", "--core", "zen4", "--unit", "brs", "--all-units", LOOP["x86_64"], cwd=tmp_path)
+    assert "record --all-units: brs: each interrupt of another event makes it begin anew" in complaint(result)
 
 
 def test_all_units_of_a_core_without_any(tmp_path: Path) -> None:

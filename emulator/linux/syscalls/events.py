@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from emulator.linux.clock_ids import CLOCK_MONOTONIC
@@ -22,6 +22,7 @@ from emulator.linux.fs.file import (
     POLLPRI,
     POLLRDNORM,
     POLLWRNORM,
+    File,
     held,
 )
 from emulator.linux.process.task import Task
@@ -47,13 +48,16 @@ def _poll_bits(task: Task, descriptor: int, wanted: int) -> int:
     return ready & (wanted | POLLERR | POLLHUP)
 
 
-def _queues(task: Task, descriptors: Iterable[int]) -> tuple[WaitQueue, ...]:
-    """What to sleep on for these descriptors; those that are not open cannot change."""
-    queues: list[WaitQueue] = []
+def _open_files(task: Task, descriptors: Iterable[int]) -> Iterator[File]:
+    """Of these descriptors, those that are open."""
     for descriptor in descriptors:
         with suppress(LinuxError):
-            queues.extend(task.files.get(descriptor).wait_queues())
-    return tuple(queues)
+            yield task.files.get(descriptor)
+
+
+def _queues(files: Iterable[File]) -> tuple[WaitQueue, ...]:
+    """What to sleep on for them."""
+    return tuple(queue for file in files for queue in file.wait_queues())
 
 
 def _wait(
@@ -101,10 +105,9 @@ def _poll(task: Task, address: int, count: int, timeout_ns: int | None, mask: in
         answers[:] = [0 if fd < 0 else _poll_bits(task, fd, events & 0xFFFF) for fd, events, _ in watched]
         return any(answers)
 
-    def queues() -> tuple[WaitQueue, ...]:
-        return _queues(task, (fd for fd, _, _ in watched if fd >= 0))
-
-    left_ns = yield from _wait(task, look, queues, timeout_ns, mask, "poll")
+    files = list(_open_files(task, (fd for fd, _, _ in watched if fd >= 0)))
+    with held(*files):  # as the poll table has them
+        left_ns = yield from _wait(task, look, lambda: _queues(files), timeout_ns, mask, "poll")
     for index, answer in enumerate(answers):
         task.mm.write(address + POLLFD.size * index + 6, struct.pack("<H", answer))
     return sum(answer != 0 for answer in answers), left_ns
@@ -150,10 +153,10 @@ def ppoll(task: Task, ufds: Address, nfds: UInt, tsp: Address, sigmask: Address,
     return ready
 
 
-SELECT_BITS = (  # fs/select.c: what makes a descriptor ready in each of the three sets
-    POLLRDNORM | POLLIN | POLLHUP | POLLERR,
-    POLLWRNORM | POLLOUT | POLLERR,
-    POLLPRI,
+SELECT_BITS = (  # fs/select.c: what makes a descriptor ready in each of the three sets; NVAL if it is closed meanwhile
+    POLLRDNORM | POLLIN | POLLHUP | POLLERR | POLLNVAL,
+    POLLWRNORM | POLLOUT | POLLERR | POLLNVAL,
+    POLLPRI | POLLNVAL,
 )
 
 
@@ -174,8 +177,7 @@ def _select(
     asked = [int.from_bytes(task.mm.read(address, size), "little") if address and size else 0 for address in sets]
     asked = [bits & ((1 << count) - 1) for bits in asked]
     watched = [_members(bits) for bits in asked]
-    for descriptor in sorted({descriptor for members in watched for descriptor in members}):
-        task.files.get(descriptor)  # EBADF
+    files = [task.files.get(descriptor) for descriptor in sorted({each for members in watched for each in members})]
     answers = [0, 0, 0]
 
     def look() -> bool:
@@ -184,10 +186,8 @@ def _select(
             answers[index] = sum(1 << descriptor for descriptor in ready)
         return any(answers)
 
-    def queues() -> tuple[WaitQueue, ...]:
-        return _queues(task, sorted({descriptor for members in watched for descriptor in members}))
-
-    left_ns = yield from _wait(task, look, queues, timeout_ns, mask, "select")
+    with held(*files):  # as the poll table has them
+        left_ns = yield from _wait(task, look, lambda: _queues(files), timeout_ns, mask, "select")
     for address, answer in zip(sets, answers, strict=True):
         if address and size:
             task.mm.write(address, answer.to_bytes(size, "little"))

@@ -1,9 +1,12 @@
 /* Descriptors that are closed while another thread's call works with them: the file stays open until the call ends. */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include "show.h"
 
@@ -54,6 +57,19 @@ IN_A_THREAD(receives_all, recv(used, data, 10, MSG_WAITALL))
 IN_A_THREAD(writes, write(used, data, 100))
 IN_A_THREAD(sends, send(used, data, 100, 0))
 IN_A_THREAD(accepts, accept(used, NULL, NULL) >= 0)
+static struct pollfd watched;
+static int poll_it(void) {
+    watched = (struct pollfd){used, POLLIN, 0};
+    return poll(&watched, 1, -1);
+}
+static int select_it(void) {
+    fd_set readable;
+    FD_ZERO(&readable);
+    FD_SET(used, &readable);
+    return select(used + 1, &readable, NULL, NULL, &(struct timeval){0, 200000});
+}
+IN_A_THREAD(polls, poll_it())
+IN_A_THREAD(selects, select_it())
 IN_A_THREAD(waits, epoll_wait(used, &event, 1, -1))
 
 static void fill(int descriptor) {
@@ -68,6 +84,7 @@ static void drain(int descriptor) {
 }
 
 int main(void) {
+    signal(SIGPIPE, SIG_IGN);
     int ends[2];
     pipe(ends);
     CLOSED_DURING(reads, ends[0], SHOW(write(ends[1], "hello", 5)));
@@ -105,6 +122,16 @@ int main(void) {
     listen(listener, 1);
     CLOSED_DURING(accepts, listener, SHOW(connect(client, (struct sockaddr*)&address, size)));
     SHOW(connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr*)&address, size));
+
+    pipe(ends);
+    CLOSED_DURING(polls, ends[0], SHOW(write(ends[1], "hello", 5)));
+    printf("%#x\n", watched.revents);
+    SHOW(write(ends[1], "hello", 5));
+    close(ends[1]);
+    pipe(ends);
+    CLOSED_DURING(selects, ends[0], SHOW(write(ends[1], "hello", 5)));
+    SHOW(write(ends[1], "hello", 5));
+    close(ends[1]);
 
     int counter = eventfd(0, 0), events = epoll_create1(0);
     event.events = EPOLLIN;

@@ -70,6 +70,7 @@ def pmu_of(loaded: CoreFile, isa: str, *, on_a_board: bool = False) -> PmuModel:
         aliases = {**limited.sysfs_aliases, "branch-brs": "ex_ret_brn_tkn"}
         limited = replace(limited, sysfs_aliases=aliases)
     found = replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
+    found = replace(found, interrupt_cycles=loaded.interrupt_cycles)
     has_pebs = "pebs" in units and found.driver == "intel_core" and not on_a_board
     return with_pebs(found) if has_pebs else found
 

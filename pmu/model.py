@@ -73,6 +73,7 @@ class PmuModel:
     executes_kernel: bool = False  # the machine: all that happens in the kernel is counted, not its time alone
     one_a_cycle: bool = False  # the core is the ideal one, on which each instruction has a cycle of its own
     units: frozenset[str] = frozenset()  # of the core, by the names in emulator.core_file.units
+    interrupt_cycles: int = 0  # of the core: from a counter's overflow until its interrupt is taken
     branch_records: int = 0  # of the core, where `units` has brbe: how many it keeps
     edge_bit: int = 0  # of an event's code, where Linux has no format field for it: PMEVTYPER<n>_EL0.TE
 

@@ -86,6 +86,12 @@ class CoreFile:
         return {"spe": str(table["version"]) if isinstance(table, dict) else "v1p2"}
 
     @property
+    def interrupt_cycles(self) -> int:
+        """From a counter's overflow until its interrupt is taken."""
+        table = self.tables.get("pmu_interrupt")
+        return int(str(table["latency_cycles"])) if isinstance(table, dict) else 0
+
+    @property
     def branch_records(self) -> int:
         """How many of them `brbe` keeps."""
         table = self.tables.get("brbe")

@@ -231,6 +231,11 @@ TABLES = (
     ),
     Table("pmu", "the PMU of each ISA", tuple(Key(isa, Kind.TEXT, "a model in pmu/models/") for isa in ISAS)),
     Table(
+        "pmu_interrupt",
+        "how long after its overflow a counter interrupts the program; without: at once",
+        (cycles("latency_cycles", "which no sample but precise ones (:pp) is spared", least=0, default=0),),
+    ),
+    Table(
         "identity",
         "what it says of itself; without: a Cortex-A72 r0p3, and GenuineIntel's 6, 94, 3",
         (

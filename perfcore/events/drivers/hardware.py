@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
@@ -19,6 +20,7 @@ from perfcore.events.drivers.counter_assignment import GroupTooLarge
 from perfcore.events.drivers.counter_registers import CounterRegisters
 from perfcore.events.drivers.cpu_counters import CpuCounters
 from perfcore.events.drivers.generic_codes import generic_code
+from perfcore.events.drivers.late_interrupts import PRECISE, LateInterrupts, Overflow
 from perfcore.events.drivers.saved_counters import SavedCounters, count_until
 from perfcore.events.event import PerfEvent
 from perfcore.events.event_state import EventState
@@ -51,6 +53,12 @@ class HardwareDriver(CounterRegisters):
         self._fixed: dict[int, list[tuple[int, bool]]] = {}  # by code: index, and whether others count it, too
         for number, fixed in enumerate(self.model.fixed_counters):
             self._fixed.setdefault(fixed.config, []).append((self.fixed_index(number), fixed.programmable))
+        self._late: dict[int, LateInterrupts] = {}  # by CPU, where interrupts take their time
+        if self.model.interrupt_cycles:
+            for counters in self._cpus.values():
+                report = partial(self._report_late, counters)
+                late = LateInterrupts(counters.cpu, self.model.interrupt_cycles, report)
+                self._late[counters.cpu.number] = late
         for counters in self._cpus.values():
             counters.read_status = self.status_reader(counters)
             self.reset(counters.pmu)
@@ -231,6 +239,8 @@ class HardwareDriver(CounterRegisters):
         counters = self._cpus[cpu.number]
         assert counters.stands, "counters are saved while they stand"
         records = self.branches is not None and self.branches.in_use(cpu)  # ... the task's own branches
+        if self._late and self._late[cpu.number]:
+            return None
         if records or self.user_events or counters.read_status() & self.all_counters:
             return None
         if isinstance(last, SavedCounters) and last.changes == counters.changes:
@@ -271,6 +281,8 @@ class HardwareDriver(CounterRegisters):
         if hw.stopped:
             return
         assert event.on_cpu is not None, f"{event} is not on a CPU"
+        if self._late:
+            self._late[event.on_cpu.number].come_to_end(event)
         counters = self._cpus[event.on_cpu.number]
         counters.changes += 1
         if not counters.stands:
@@ -318,7 +330,26 @@ class HardwareDriver(CounterRegisters):
         ended = hw.last_period
         if not self.set_period(event) or not event.is_sampling:
             return
-        missed = hw.missed  # what the overflow does may begin another period
+        if self._late and event.attr.precise_ip < PRECISE and fill is None:
+            self._late[counters.cpu.number].add(event, ended, hw.missed)
+        else:
+            self._report(counters, event, ended, hw.missed, addr, fill)
+
+    def _report_late(self, counters: CpuCounters, overflow: Overflow) -> None:
+        self._report(counters, overflow.event, overflow.period, overflow.missed)
+        if not counters.stands and counters.pending:
+            counters.run_pending()
+
+    def _report(
+        self,
+        counters: CpuCounters,
+        event: PerfEvent,
+        ended: int,
+        missed: int,
+        addr: int = 0,
+        fill: Fill | None = None,
+    ) -> None:
+        """The interrupt of an overflow is taken. `missed`: what this does may begin another period."""
         stops = event.overflow(counters.cpu, ended, addr=addr, fill=fill)
         if missed and not event.attr.freq:  # a frequency's periods are only guesses, the first of them at 1
             event.write_record(event.output.lost_samples_record(missed, counters.cpu))

@@ -65,6 +65,8 @@ def pmu_of(loaded: CoreFile, isa: str, *, on_a_board: bool = False) -> PmuModel:
         .limited_to(partial(fires, loaded.fired_by), kernel_takes_time=kernel_takes_time(loaded.fired_by))
     )
     units = frozenset((*loaded.units, *loaded.lent))
+    if limited.driver != "intel_core" and "pebs" not in loaded.lent:  # with another PMU (--pmu) it is not there
+        units -= {"pebs"}
     sources = *limited.sources, *unit_pmus(units, loaded.unit_versions)
     if "brs" in units:
         aliases = {**limited.sysfs_aliases, "branch-brs": "ex_ret_brn_tkn"}

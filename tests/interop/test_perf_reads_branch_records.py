@@ -20,7 +20,7 @@ NESTED = """
 #define FUNCTION __attribute__((noinline)) static int
 FUNCTION leaf(int n) { volatile int sum = 0; for (int i = 0; i < n; ++i) sum += i; return sum; }
 FUNCTION middle(int n) { return leaf(n) + 1; }
-int main(void) { return middle(2000) == 0; }
+int main(void) { return middle(20000) == 0; }
 """
 BRANCH = re.compile(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP-])/-/-/\d+/(\w*)")  # from, to, mispredicted, cycles, type
 

@@ -96,8 +96,9 @@ void Core::leave(uc_err error) {
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT && debugging_.refused) look_at_access(now);
     if (fetch) last_retired_pc_ = last;
-    if (fetch && (cycles() >= until_ || interrupt_raised())) {  // which has come first: the fetch will fault again
-        exit_ = interrupt_raised() ? Exit::OVERFLOW : Exit::DEADLINE;
+    const bool interrupted = fetch && interrupt_raised();  // asked once: the answer is the interrupt
+    if (fetch && (interrupted || cycles() >= until_)) {    // which has come first: the fetch will fault again
+        exit_ = interrupted ? Exit::OVERFLOW : Exit::DEADLINE;
         return;
     }
     bool enters_kernel = exit_ == Exit::SYSCALL || exit_ == Exit::FAULT || exit_ == Exit::EXCEPTION;

@@ -10,15 +10,13 @@ from emulator.board.generic_timer import NS_PER_TICK
 from emulator.board.virt_tree import RAM_BASE
 from emulator.clock import Clock
 from emulator.cpu import Cpu, Level, WalkFault
+from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.machine import Hardware
 from emulator.sysregs import Access, SysReg, SystemRegisters
 from pmu.arm.spe import SpeUnit
 from pmu.arm.spe_registers import SpeVersion
 from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
-
-FRAME_BYTES = 4096
-_WRITE = 2  # of a page's protection
 
 
 class TranslatedMemory:
@@ -33,17 +31,17 @@ class TranslatedMemory:
         room = 0
         while room < wanted:
             page, fault, *_ = self._tables.walk(address + room, Level.KERNEL)
-            if fault != WalkFault.NONE or page is None or not page[1] & _WRITE:
+            if fault != WalkFault.NONE or page is None or not page[1] & PROT_WRITE:
                 break
-            room += FRAME_BYTES - (address + room) % FRAME_BYTES
+            room += PAGE_SIZE - (address + room) % PAGE_SIZE
         return min(room, wanted)
 
     def write(self, address: int, data: bytes | bytearray) -> None:
         """Where there is room. What has been unmapped since then is written nowhere."""
         done = 0
         while done < len(data):
-            offset = (address + done) % FRAME_BYTES
-            piece = data[done : done + FRAME_BYTES - offset]
+            offset = (address + done) % PAGE_SIZE
+            piece = data[done : done + PAGE_SIZE - offset]
             page = self._tables.walk(address + done, Level.KERNEL)[0]
             if page is not None:
                 self._memory.write(page[0], offset, bytes(piece))

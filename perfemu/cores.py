@@ -11,7 +11,6 @@ from emulator.core_file.layers import CoreFileError, names
 from emulator.core_file.probes import fires, kernel_takes_time
 from emulator.core_file.units import UNITS
 from perfemu.errors import UsageError
-from pmu.intel.pebs_events import with_pebs
 from pmu.model import PmuModel, model
 from pmu.unit_pmu import unit_pmus
 
@@ -74,7 +73,13 @@ def pmu_of(loaded: CoreFile, isa: str, *, on_a_board: bool = False) -> PmuModel:
     found = replace(limited, slots=_slots(loaded), units=units, sources=sources, branch_records=loaded.branch_records)
     found = replace(found, interrupt_cycles=loaded.interrupt_cycles)
     has_pebs = "pebs" in units and found.driver == "intel_core" and not on_a_board
-    return with_pebs(found) if has_pebs else found
+    if not has_pebs:
+        return found
+
+    # only cores that have it need Intel's modules
+    from pmu.intel.pebs_events import with_pebs
+
+    return with_pebs(found)
 
 
 def isa_of_pmu(name: str) -> str:

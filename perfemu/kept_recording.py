@@ -31,7 +31,8 @@ class KeptRecording:
     ) -> None:
         """As Recorder has it; `interruption`: of the run."""
         self._session = session
-        self.recorder = Recorder(session, specs, sampling, scope, ("perfemu", "record"), make_exact)
+        made_by = ("perfemu", "record")  # so that its readers know it as ours
+        self.recorder = Recorder(session, specs, sampling, scope, made_by, make_exact)
         self._stream = io.BytesIO()
         self._writer = PerfDataWriter(self._stream, self.recorder.described, self.recorder.features)
         self.recorder.write_to(lambda: self._writer, interruption)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from emulator.linux.kernel import Kernel
 from perfcore.events.drivers.hardware import HardwareDriver
@@ -18,9 +19,11 @@ from perfcore.perfdata.auxtrace import AuxTraceType, pack_auxtrace_info, pack_ti
 from perfcore.perfdata.features import PmuCaps
 from perfemu.errors import UsageError
 from perfemu.events.spec import EventSpec
-from pmu.intel.debug_store import DebugStore
 from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
+
+if TYPE_CHECKING:
+    from pmu.intel.debug_store import DebugStore  # only who has one loads that
 
 AttachUnit = Callable[[Kernel, UnitPmu, int], PmuDriver[PerfEvent]]
 """The kernel on whose CPUs it is, the PMU, its attr.type."""

@@ -28,7 +28,7 @@ EXAMPLES = """\
   perfemu record -e cycles -c 10007 ./prog
   perfemu truth                             how far that profile is from what was so, by function
   perfemu truth --plot truth.svg            and as a picture
-  perfemu record --all-units ./prog; perfemu truth perf.data perf.data.pebs perf.data.lbr
+  perfemu record --core skylake --all-units ./prog; perfemu truth perf.data perf.data.pebs
                                             the same run as several units saw it
 """
 

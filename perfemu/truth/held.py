@@ -20,7 +20,7 @@ from perfemu.profile.profile import EventProfile, Moment, Profile
 from perfemu.reporting import read_profile
 from perfemu.scope import Scope
 from perfemu.session import Session
-from perfemu.truth.accuracy import Comparison, compare, effective_samples
+from perfemu.truth.accuracy import Comparison, Key, compare, effective_samples
 from perfemu.truth.population import population
 from perfemu.truth.skid import Skid, skid_of
 
@@ -153,17 +153,6 @@ def _held(
     attr = sampled.description.attr
     weights = Counter(moment.period for moment in sampled.moments)
     effective = effective_samples(weights)
-    functions, instructions = Counter[Function](), Counter[Instruction]()
-    for sample, weight in event.samples.items():
-        functions[_function(sample.place)] += weight.period
-        instructions[_instruction(sample.place)] += weight.period
-    of_functions, of_instructions = Counter[Function](), Counter[Instruction]()
-    in_functions, at_instructions = Counter[Function](), Counter[Instruction]()
-    for sample, weight in sampled.samples.items():
-        of_functions[_function(sample.place)] += weight.period
-        of_instructions[_instruction(sample.place)] += weight.period
-        in_functions[_function(sample.place)] += weight.samples
-        at_instructions[_instruction(sample.place)] += weight.samples
     return Held(
         sampled.name,
         pmu,
@@ -173,11 +162,24 @@ def _held(
         sampled.period,
         counted.name,
         event.period,
-        compare(functions, of_functions, in_functions, effective),
-        compare(instructions, of_instructions, at_instructions, effective),
+        _compared(_function, event, sampled, effective),
+        _compared(_instruction, event, sampled, effective),
         skid,
         _same(sampled.moments, again),
     )
+
+
+def _compared(
+    key: Callable[[Place], Key], event: EventProfile, sampled: EventProfile, effective: float
+) -> Comparison[Key]:
+    """By what `key` makes of places."""
+    true, weights, samples = Counter[Key](), Counter[Key](), Counter[Key]()
+    for sample, weight in event.samples.items():
+        true[key(sample.place)] += weight.period
+    for sample, weight in sampled.samples.items():
+        weights[key(sample.place)] += weight.period
+        samples[key(sample.place)] += weight.samples
+    return compare(true, weights, samples, effective)
 
 
 def _function(place: Place) -> Function:

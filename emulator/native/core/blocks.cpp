@@ -122,7 +122,7 @@ void Core::consider(uint64_t address, uint32_t size) {
     }
     if (interrupt_requested_ || (model_ && due())) {
         last_retired_pc_ = previous_->address + (previous_->ops.empty() ? 0 : previous_->ops.back().offset);
-        if (interrupt_raised()) {
+        if (take_interrupts()) {
             exit(Exit::OVERFLOW);
             return;
         }

@@ -216,7 +216,7 @@ Exit Core::run(uint64_t until_cycle, const std::function<bool()>& poll) {
 
 Exit Core::run_on() {
     if (pending_exit_ != Exit::NONE) return std::exchange(pending_exit_, Exit::NONE);
-    if (interrupt_raised()) return Exit::OVERFLOW;
+    if (take_interrupts()) return Exit::OVERFLOW;
     if (cycles() >= until_) return Exit::DEADLINE;
     if (guest_tables_) hear_others();
     if (processor_ && nmi_is_due()) {

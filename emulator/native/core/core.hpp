@@ -539,7 +539,7 @@ class Core final : public Totals, private TranslationListener {
     void attribute_models(uint64_t address);
     void refresh_mappings();
     void refresh_translations();
-    bool interrupt_raised();
+    bool take_interrupts();  // whether counters or listeners want the core to stop: said once
     bool poll_due();
 
     std::unique_ptr<Isa> isa_;

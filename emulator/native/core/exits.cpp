@@ -96,8 +96,8 @@ void Core::leave(uc_err error) {
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT && debugging_.refused) look_at_access(now);
     if (fetch) last_retired_pc_ = last;
-    const bool interrupted = fetch && interrupt_raised();  // asked once: the answer is the interrupt
-    if (fetch && (interrupted || cycles() >= until_)) {    // which has come first: the fetch will fault again
+    const bool interrupted = fetch && take_interrupts();
+    if (fetch && (interrupted || cycles() >= until_)) {  // which has come first: the fetch will fault again
         exit_ = interrupted ? Exit::OVERFLOW : Exit::DEADLINE;
         return;
     }
@@ -122,7 +122,7 @@ void Core::leave(uc_err error) {
     if (exit_ == Exit::EXCEPTION && exception_ == Exception::ALIGNMENT) locate_misalignment(now);
     fire_exception_probes();
     if (exit_ == Exit::IDLE) last_retired_pc_ = last;
-    if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION || exit_ == Exit::IDLE) && interrupt_raised()) {
+    if ((exit_ == Exit::SYSCALL || exit_ == Exit::EXCEPTION || exit_ == Exit::IDLE) && take_interrupts()) {
         pending_exit_ = exit_;
         exit_ = Exit::OVERFLOW;
     }

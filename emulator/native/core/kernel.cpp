@@ -145,7 +145,7 @@ void Core::answer_counter() {
     if (trapped_.trap_register != ZERO_REGISTER)
         write(static_cast<unsigned>(trapped_.trap_register), static_cast<uint64_t>(scaled));
     complete_trapped();
-    if (interrupt_raised()) exit_ = Exit::OVERFLOW;
+    if (take_interrupts()) exit_ = Exit::OVERFLOW;
 }
 
 uint64_t Core::read_kernel_register(uint32_t number) const {
@@ -175,7 +175,7 @@ bool Core::follow_changes(uint64_t next) {
     bool outdated = take_changes();
     if (guest_tlb_ && changes & FORGETS_TRANSLATIONS) outdated |= !fetch_again(next);
     if (changes & CHANGES_LEVEL && has_returned_illegally()) return true;
-    if (interrupt_raised()) {
+    if (take_interrupts()) {
         exit(Exit::OVERFLOW);
         return true;
     }

@@ -80,7 +80,7 @@ void Core::answer_for_guest(uint64_t now, uint64_t last) {
     else if (raises)
         fault(now, last);
     if (exit_ != Exit::NONE && exit_ != Exit::IDLE) return;
-    if (interrupt_raised()) {
+    if (take_interrupts()) {
         if (exit_ == Exit::IDLE) pending_exit_ = exit_;
         exit_ = Exit::OVERFLOW;
     } else if (nmi_is_due()) {

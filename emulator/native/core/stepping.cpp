@@ -106,7 +106,7 @@ void Core::step_done() {
         isa_->rearm_stepping(engine_);
     } else if (debugging_.due) {
         exit(processor_ ? Exit::STEP : Exit::WATCHPOINT);
-    } else if (interrupt_raised()) {
+    } else if (take_interrupts()) {
         exit(Exit::OVERFLOW);
     } else if (is_interrupted()) {
         exit(Exit::DEADLINE);  // the next run takes it
@@ -165,7 +165,7 @@ void Core::retire(const Op& op, uint64_t pc, uint64_t next_pc) {
     if (!model_ && !path_listeners_.empty()) tell_branch(op, pc, next_pc, false, level_);
 }
 
-bool Core::interrupt_raised() {
+bool Core::take_interrupts() {
     bool raised = std::exchange(interrupt_requested_, false);
     undue_until_ = 0;
     if (!selections_.empty()) raised |= choose();

@@ -122,6 +122,7 @@ kernels: venv  ## Debian's kernels on the boards, and other long proofs: what ev
 		tests/interop/test_perf_on_a_board.py tests/interop/test_perf_on_a_pc.py \
 		tests/interop/test_perf_test_on_a_board.py tests/interop/test_perf_in_virtual_machines.py \
 		tests/interop/test_bolt_reads_branches.py \
+		tests/interop/test_autofdo_reads_branches.py \
 		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/conformance/test_perf_calls.py \
 		tests/conformance/test_rr.py tests/conformance/test_perf_test_as_guest.py \
 		tests/conformance/test_perf_commands_as_guest.py tests/counts/test_multiplexing.py

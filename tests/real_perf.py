@@ -21,10 +21,7 @@ def trixies_perf(isa: str) -> tuple[str | Path, ...]:
     if isa == "aarch64":
         tree = require.debian_tree("arm64", "linux-perf", release=TRIXIE)
         return (require.command("qemu-aarch64", package="qemu-user"), "-L", tree, tree / "usr/bin/perf")
-    tree = require.debian_tree("amd64", "linux-perf", release=TRIXIE)
-    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
-    loader = (next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries, tree / "usr/bin/perf")
-    return loader if os.uname().machine == "x86_64" else (require.command("qemu-x86_64", package="qemu-user"), *loader)
+    return require.of_tree(require.debian_tree("amd64", "linux-perf", release=TRIXIE), "usr/bin/perf")
 
 
 class RealPerf:

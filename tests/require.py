@@ -57,5 +57,16 @@ def debian_tree(architecture: str, *packages: str, release: str = "") -> Path:
         missing(f"packages {', '.join(packages)} for {architecture}{of} cannot be fetched: {error}")
 
 
+def of_tree(tree: Path, program: str, *libraries: str) -> tuple[str | Path, ...]:
+    """The command that runs `program` of a tree of Debian's amd64 with the tree's own loader and libraries.
+
+    `libraries` are directories with more of them, within the tree.
+    """
+    directories = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", *libraries)
+    path = ":".join(str(tree / directory) for directory in directories)
+    loader = (next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", path, tree / program)
+    return loader if os.uname().machine == "x86_64" else (command("qemu-x86_64", package="qemu-user"), *loader)
+
+
 def debian_arm64(*packages: str) -> Path:
     return debian_tree("arm64", *packages)

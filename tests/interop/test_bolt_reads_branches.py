@@ -63,12 +63,10 @@ def test_what_bolt_makes_of_branch_records_is_faster(core: str, tmp_path: Path) 
 
     require.command("perf", package="linux-perf")  # which perf2bolt calls
     tree = require.debian_tree("amd64", "bolt-16")
-    libraries = f"{tree}/usr/lib/x86_64-linux-gnu:{tree}/lib/x86_64-linux-gnu"
-    loader = (next(tree.glob("**/ld-linux-x86-64.so.2")), "--library-path", libraries)
     environment = {**ENVIRONMENT, "HOME": str(tmp_path), "PERF_PAGER": "cat"}
 
     def bolt(tool: str, *words: str) -> str:
-        command = [*loader, tree / "usr/lib/llvm-16/bin" / tool, *words]
+        command = [*require.of_tree(tree, f"usr/lib/llvm-16/bin/{tool}"), *words]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr

@@ -334,6 +334,10 @@ class BranchRecords(RetirementListener):
         """Nor has the first one behind what is not recorded, from now on: at other levels, or of a modelled kernel."""
     def clear(self) -> None:
         """All entries are empty."""
+    def saved_state(self) -> bytes:
+        """All entries, but not what is recorded: for records of as many."""
+    def load_state(self, saved: bytes) -> None:
+        """ValueError: that is not what such records have saved."""
     def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int, int]:
         """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, its level, and
         what the unit has said of what it has written itself); zeros of an empty one."""

@@ -18,6 +18,7 @@ from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
 from perfemu.board_units import board_spe
+from perfemu.pmu_kinds import branch_unit
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
 from pmu.intel.perfmon import Perfmon
@@ -74,7 +75,8 @@ def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside
     if kind is None:  # whose registers no x86 instruction names: it only measures
         return Pc(hardware, boot, outside), (), ()
     pmus: list[Perfmon | CoreCounters] = [
-        kind(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus
+        kind(cpu.core.add_bank(model.bank_size(model.counters)), model, branches=branch_unit(cpu.core, model))
+        for cpu in hardware.cpus
     ]
     return Pc(hardware, boot, outside, pmus), pmus, ()
 

@@ -82,6 +82,14 @@ class BoardSpe:
     def interrupt_asserted(self) -> bool:
         return self._unit is not None and self._unit.interrupt_asserted()
 
+    def pause(self) -> None:
+        if self._unit is not None:
+            self._unit.pause()
+
+    def resume(self) -> None:
+        if self._unit is not None:
+            self._unit.resume()
+
 
 def board_spe(hardware: Hardware, model: PmuModel) -> list[BoardSpe]:
     """One for each CPU; none where the core has none."""

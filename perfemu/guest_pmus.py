@@ -96,6 +96,11 @@ class GuestMsrs:
     def set_local_vector(self, entry: int) -> None:
         self._pmu.write_local_vector(entry)
 
+    def pause(self) -> None:
+        """A hypervisor's guest has counters alone, which do not listen."""
+
+    def resume(self) -> None: ...
+
     # pmu.x86_msrs.MsrDevice
 
     def registers(self) -> list[type[Register]]:

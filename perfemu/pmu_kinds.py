@@ -78,6 +78,12 @@ def _branch_unit(model: PmuModel) -> str | None:
     return units[0]
 
 
+def branch_unit(core: Core, model: PmuModel) -> BranchUnit | None:
+    """What records the branches of an x86-64 core, for a guest that programs it: Zen 3's BRS is none of those."""
+    unit = _branch_unit(model)
+    return _OF_X86[unit]().make(core) if unit in _OF_X86 else None
+
+
 def _x86_unit(model: PmuModel) -> _BranchUnit | None:
     unit = _branch_unit(model)
     return None if unit is None else _OF_X86[unit]()

@@ -6,12 +6,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from emulator._native import BranchRecords
+from emulator.board.kept import WrongState
 from emulator.cpu import Level
 from pmu.branch_source import BranchSource
 from pmu.register import Register
+
+Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX of CPUID
 
 
 class BranchKind(IntEnum):
@@ -50,6 +53,7 @@ class Access(NamedTuple):
 class BranchUnit(ABC):
     """Of one core. It hears of nothing before it is enabled."""
 
+    kept: ClassVar[tuple[str, ...]] = ("frozen", "_enabled", "_entries")
     format: int  # Intel's: IA32_PERF_CAPABILITIES.LBR_FMT
 
     def __init__(self, source: BranchSource, entries: int) -> None:
@@ -81,12 +85,43 @@ class BranchUnit(ABC):
     def accesses(self) -> dict[type[Register], Access]:
         """What reads and writes each of its registers, which are its PMU's."""
 
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+        """What CPUID says with it to a kernel, where without it would be `plain`."""
+        return plain
+
+    def pause(self) -> None:
+        """Whoever has the unit is about to be saved: until `resume` it hears of nothing."""
+        self._listen(False)
+
+    def resume(self) -> None:
+        """... or has been saved or restored: it goes on by its registers."""
+        self._select()
+        self._listen(self._enabled and not self.frozen)
+
+    @abstractmethod
+    def _select(self) -> None:
+        """What is recorded, by the unit's registers."""
+
+    @property
+    def _entries(self) -> bytes:
+        return self._records.saved_state()
+
+    @_entries.setter
+    def _entries(self, saved: bytes) -> None:
+        try:
+            self._records.load_state(saved)
+        except ValueError as problem:
+            raise WrongState(str(problem)) from None
+        self._read.clear()
+
     def check(self, register: type[Register], value: int) -> None:
         """ValueError if writing that value faults, for another reason than reserved bits: none does."""
         assert register in self.accesses(), f"{register.__name__} is another's"
 
     def _update(self) -> None:
-        listens = self._enabled and not self.frozen
+        self._listen(self._enabled and not self.frozen)
+
+    def _listen(self, listens: bool) -> None:
         if listens == self._listens:
             return
         self._listens = listens

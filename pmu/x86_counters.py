@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from emulator.cpu import Level
 from emulator.sysregs import SystemRegisters, UndefinedRegister
+from pmu.branch_records import BranchUnit, Leaf
 from pmu.counter_bank import CounterBank
 from pmu.model import PmuModel
 from pmu.register import Register
@@ -37,6 +38,7 @@ class X86Counters(ShownCounters):
     """`in_all` counters of a bank, of which `counters` are general-purpose: each selects what it counts, where, and
     whether its overflow interrupts; a global control and a freeze say which of them count."""
 
+    branches: BranchUnit | None  # the core's branch records, if it has any
     local_vector: ClassVar[type[Register]]  # the local APIC's entry, which a guest's own kernel writes there
     masks_its_vector: ClassVar[bool]  # ... when the interrupt is delivered
 
@@ -130,6 +132,19 @@ class X86Counters(ShownCounters):
         """What is not a general-purpose counter. Raises UndefinedRegister."""
 
     # a guest's own kernel
+
+    def with_branches(self, leaf: int, subleaf: int, said: Leaf) -> Leaf:
+        """CPUID, which without branch records would be that."""
+        return said if self.branches is None else self.branches.cpuid(leaf, subleaf, said)
+
+    def pause(self) -> None:
+        """Nothing of it listens to the core until `resume`: it is about to be saved, or restored."""
+        if self.branches is not None:
+            self.branches.pause()
+
+    def resume(self) -> None:
+        if self.branches is not None:
+            self.branches.resume()
 
     def check(self, register: type[Register], value: int, index: int = 0) -> None:
         """ValueError if writing that value faults, for more than the register's declaration."""

@@ -117,6 +117,11 @@ class BoardProcessor(Protocol):
     def pmu_interrupts(self) -> int:
         """What changes when its own PMU interrupts."""
 
+    def pause_units(self) -> None:
+        """What listens to the core for its guest does not until `resume_units`."""
+
+    def resume_units(self) -> None: ...
+
     def look_at_timers(self) -> None:
         """Bring their interrupts, and when the next one is due, up to date."""
 

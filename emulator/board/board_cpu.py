@@ -81,6 +81,10 @@ class BoardProfiling(Protocol):
         """Claim its registers. It writes where `tables` say."""
 
     def interrupt_asserted(self) -> bool: ...
+    def pause(self) -> None:
+        """The board is about to be saved, or restored: it does not listen to the core until `resume`."""
+
+    def resume(self) -> None: ...
 
 
 class BoardCpu:
@@ -177,6 +181,15 @@ class BoardCpu:
     @property
     def has_profiling(self) -> bool:
         return self._profiling is not None
+
+    def pause_units(self) -> None:
+        """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
+        if self._profiling is not None:
+            self._profiling.pause()
+
+    def resume_units(self) -> None:
+        if self._profiling is not None:
+            self._profiling.resume()
 
     def start(self, entry: int, argument: int) -> None:
         """As PSCI's CPU_ON does, and the board at power-up: at EL1, interrupts masked, with the MMU off."""

@@ -22,10 +22,14 @@ class SavedBoard:
 
 def saved(board: Board[Any], hardware: Hardware) -> SavedBoard:
     """Raises NotKept."""
+    for each in board.cpus:
+        each.pause_units()
     parts = state_of(board)
     for cpu in hardware.cpus:
         cpu.core.rest()
     cores = tuple(cpu.core.saved_state() for cpu in hardware.cpus)
+    for each in board.cpus:
+        each.resume_units()
     return SavedBoard(parts, hardware.memory.saved_state(), cores)
 
 
@@ -33,6 +37,8 @@ def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
     """A board that was made equal, without a boot, whose RAM has the bytes. Raises WrongState: it is of no use then."""
     if len(state.cores) != len(hardware.cpus):
         raise WrongState(f"{len(state.cores)} CPUs")
+    for each in board.cpus:
+        each.pause_units()
     restore(board, state.parts)
     board.apply_restored()
     for cpu in hardware.cpus:
@@ -43,5 +49,6 @@ def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
             cpu.core.load_state(core)
         for each in board.cpus:
             each.debug.apply()  # x86's debug registers are the core's
+            each.resume_units()
     except ValueError as problem:
         raise WrongState(str(problem)) from None

@@ -66,6 +66,7 @@ class CoreCounters(X86Counters):
 
     kept = (  # besides the bank
         "storage", "_controls", "_probes", "_levels", "_interrupting", "_active", "_overflowed", "_pending", "_frozen",
+        "_branch_units",
     )  # fmt: skip
     local_vector = LVT_PMC
     masks_its_vector = False
@@ -273,7 +274,7 @@ class CoreCounters(X86Counters):
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
-        return answer(self.model, self.counters, leaf, plain)
+        return self.with_branches(leaf, subleaf, answer(self.model, self.counters, leaf, plain))
 
     def check(self, register: type[Register], value: int, index: int = 0) -> None:
         if register is DebugCtl and value & DebugCtl.FLBRI.mask and self.branches is None:

@@ -7,7 +7,7 @@ record has the branch's own address, also where a compare has been fused with it
 from __future__ import annotations
 
 from pmu.amd.lbr_registers import DBG_EXTN_CFG, LBR_SELECT, LBR_V2_ENTRIES, LastBranchFromIpx, LastBranchToIpx
-from pmu.branch_records import Access, BranchKind, BranchUnit
+from pmu.branch_records import Access, BranchKind, BranchUnit, Leaf
 from pmu.branch_source import BranchSource
 from pmu.register import Register
 from pmu.x86_counters import levels_of
@@ -25,7 +25,6 @@ _FROM_ADDRESS = _FROM.LbrFrom.mask | _FROM.LbrFromSignExt.mask
 _TO_ADDRESS = _TO.LbrTo.mask | _TO.LbrToSignExt.mask
 _MISPREDICTED, _VALID = _FROM.MisPredict.mask, _TO.Valid.mask
 
-Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 _PERFMON = 0x8000_0022
 _LBR_STACK, _FREEZES = 1 << 1, 1 << 2  # EAX: there is the stack, and an overflow can freeze it
 _SIZE_SHIFT = 4  # of EBX
@@ -40,12 +39,14 @@ def cpuid_of_branches(leaf: int, subleaf: int, plain: Leaf) -> Leaf:
 class LastBranchStack(BranchUnit):
     """Records that are numbered by age."""
 
+    kept = (*BranchUnit.kept, "_selects", "_configuration")
+
     def __init__(self, source: BranchSource) -> None:
         super().__init__(source, LBR_V2_ENTRIES)
-        self._select = self._configuration = 0
+        self._selects = self._configuration = 0
         self._accesses: dict[type[Register], Access] = {
             DBG_EXTN_CFG: Access(lambda index: self._configuration, self._write_configuration),
-            LBR_SELECT: Access(lambda index: self._select, self._write_select),
+            LBR_SELECT: Access(lambda index: self._selects, self._write_select),
             LastBranchFromIpx: Access(self._read_from, self._write_from),
             LastBranchToIpx: Access(self._read_to, self._write_to),
         }
@@ -54,12 +55,19 @@ class LastBranchStack(BranchUnit):
         """What reads and writes each of its registers."""
         return self._accesses
 
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+        return cpuid_of_branches(leaf, subleaf, plain)
+
     def _write_configuration(self, value: int, index: int) -> None:
         self._configuration = DBG_EXTN_CFG.write(0, value)
         self.enable(bool(self._configuration))
 
     def _write_select(self, value: int, index: int) -> None:
-        self._select = value = LBR_SELECT.write(0, value)
+        self._selects = LBR_SELECT.write(0, value)
+        self._select()
+
+    def _select(self) -> None:
+        value = self._selects
         kinds = sum(1 << kind for kind, suppressed in _SUPPRESSED_BY.items() if not value & suppressed)
         user, kernel = not value & LBR_SELECT.CPL_GT_0.mask, not value & LBR_SELECT.CPL_EQ_0.mask
         self._records.record_at(levels_of(user=user, kernel=kernel))

@@ -62,6 +62,7 @@ _NOTHING = Entry()
 class BranchRecordBuffer(BranchUnit):
     """Records that are numbered by age, 32 of which registers show at a time."""
 
+    kept = (*BranchUnit.kept, "_control", "_function", "_stored")
     format = 0  # BRBIDR0_EL1.FORMAT
 
     def __init__(
@@ -75,14 +76,13 @@ class BranchRecordBuffer(BranchUnit):
         self._records.forget_time_at_entries()
         self._records.record(0)
         self._control = self._function = 0
-        self._stored: dict[type[Register], int] = dict.fromkeys(
-            (BRBTS_EL1, BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1), 0
-        )
+        stored: tuple[type[Register], ...] = (BRBTS_EL1, BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1)
+        self._stored = {register.__name__: 0 for register in stored}
         identity = BRBIDR0_EL1.make(NUMREC=entries, FORMAT=self.format, CC=CC_20_BITS)
         self._accesses: dict[type[Register], Access] = {
             _CONTROL: Access(lambda index: self._control, self._write_control),
             _FUNCTION: Access(lambda index: self._function, self._write_function),
-            **{register: self._access_to(register) for register in self._stored},
+            **{register: self._access_to(register) for register in stored},
             BRBIDR0_EL1: Access(lambda index: identity),
             BRBINFn_EL1: Access(self._read_information),
             BRBSRCn_EL1: Access(lambda index: self._shown(index).from_address),
@@ -103,30 +103,42 @@ class BranchRecordBuffer(BranchUnit):
     def overflow(self) -> None:
         """Of an event counter of the PMU's, which freezes it: "BRBE freeze event"."""
         if self.freezes and not self._function & _FUNCTION.PAUSED.mask:
-            self._stored[BRBTS_EL1] = self._timestamp()
+            self._stored[BRBTS_EL1.__name__] = self._timestamp()
             self._function |= _FUNCTION.PAUSED.mask
             self.freeze(True)
 
     def _access_to(self, register: type[Register]) -> Access:
-        def write(value: int, index: int) -> None:
-            self._stored[register] = register.write(0, value)
+        name = register.__name__
 
-        return Access(lambda index: self._stored[register], write)
+        def write(value: int, index: int) -> None:
+            self._stored[name] = register.write(0, value)
+
+        return Access(lambda index: self._stored[name], write)
 
     def _write_control(self, value: int, index: int) -> None:
-        self._control = value = _CONTROL.write(0, value)
-        self._records.note(bool(value & _CONTROL.CC.mask), bool(value & _CONTROL.MPRED.mask))
-        control = _CONTROL(value)
-        levels = control.E0BRE << Level.USER | control.E1BRE << Level.KERNEL
-        self._records.record_at(levels)
-        self.enable(bool(levels))
+        self._control = _CONTROL.write(0, value)
+        self._select()
+        self.enable(bool(self._levels))
 
     def _write_function(self, value: int, index: int) -> None:
-        self._function = value = _FUNCTION.write(0, value)
-        excludes = bool(value & _FUNCTION.EnI.mask)
-        kinds = sum(1 << kind for kind, selected in _SELECTED_BY.items() if bool(value & selected) != excludes)
-        self._records.record(kinds)
-        self.freeze(bool(value & _FUNCTION.PAUSED.mask))
+        self._function = _FUNCTION.write(0, value)
+        self._select()
+        self.freeze(bool(self._function & _FUNCTION.PAUSED.mask))
+
+    @property
+    def _levels(self) -> int:
+        """At which branches are recorded: a mask by Level."""
+        control = _CONTROL(self._control)
+        return control.E0BRE << Level.USER | control.E1BRE << Level.KERNEL
+
+    def _select(self) -> None:
+        control, function = self._control, self._function
+        self._records.note(bool(control & _CONTROL.CC.mask), bool(control & _CONTROL.MPRED.mask))
+        self._records.record_at(self._levels)
+        excludes = bool(function & _FUNCTION.EnI.mask)
+        self._records.record(
+            sum(1 << kind for kind, selected in _SELECTED_BY.items() if bool(function & selected) != excludes)
+        )
 
     def _update(self) -> None:
         """The first record after a time in which there were none has cycles that nobody knows."""
@@ -147,7 +159,7 @@ class BranchRecordBuffer(BranchUnit):
         return known | entry.level << _EL_SHIFT | cycles | (_MISPREDICTED if entry.mispredicted else 0)
 
     def _inject(self) -> None:
-        information, source, target = BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1
+        information, source, target = (register.__name__ for register in (BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1))
         entry = Entry(self._stored[source], self._stored[target], info=self._stored[information])
         self._records.top = (self._records.top + 1) % self.entries
         self._put(self._records.top, entry)

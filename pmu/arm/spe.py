@@ -240,6 +240,13 @@ class SpeUnit(RegisterDevice):
         self._faults = there < wanted
         return there
 
+    def pause(self) -> None:
+        """It has stopped, as if its registers said so, until `resume`."""
+        self._stop()
+
+    def resume(self) -> None:
+        self._start()
+
     def _stop(self) -> None:
         self._synchronize()
         if self._runs:

@@ -61,6 +61,7 @@ def cpuid_of_branches(leaf: int, subleaf: int, plain: Leaf) -> Leaf:
 class ArchitecturalBranches(BranchUnit):
     """Records that are numbered by age."""
 
+    kept = (*BranchUnit.kept, "_control")
     format = ARCHITECTURAL_LBRS  # IA32_PERF_CAPABILITIES.LBR_FMT
 
     def __init__(self, source: BranchSource) -> None:
@@ -78,18 +79,25 @@ class ArchitecturalBranches(BranchUnit):
         """What reads and writes each of its registers."""
         return self._accesses
 
+    def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
+        return cpuid_of_branches(leaf, subleaf, plain)
+
     def check(self, register: type[Register], value: int) -> None:
         """ValueError if writing that value faults."""
         if register is IA32_LBR_DEPTH and value != self.entries:
             raise ValueError(f"IA32_LBR_DEPTH: {value}: there are {self.entries} records, no more and no fewer")
 
     def _write_control(self, value: int, index: int) -> None:
-        self._control = value = _CTL.write(0, value)
+        self._control = _CTL.write(0, value)
+        self._select()
+        self.enable(bool(self._control & _CTL.LBREn.mask))
+
+    def _select(self) -> None:
+        value = self._control
         kinds = sum(1 << kind for kind, selected in _SELECTED_BY.items() if value & selected)
         self._records.record_at(levels_of(user=bool(value & _CTL.USR.mask), kernel=bool(value & _CTL.OS.mask)))
         as_stack = bool(value & _CTL.CALL_STACK.mask)
         self._records.record(kinds & _CALLS if as_stack else kinds, as_stack)
-        self.enable(bool(value & _CTL.LBREn.mask))
 
     def _write_depth(self, value: int, index: int) -> None:
         self.check(IA32_LBR_DEPTH, value)

@@ -37,13 +37,14 @@ _INFO_FORMAT = 5  # LBR_FORMAT_INFO: MSR_LBR_INFO_x says what is known besides a
 class LastBranches(BranchUnit):
     """`entries` records, and what selects them."""
 
+    kept = (*BranchUnit.kept, "_selects")
     format = _INFO_FORMAT  # IA32_PERF_CAPABILITIES.LBR_FMT
 
     def __init__(self, source: BranchSource, entries: int = LBR_ENTRIES) -> None:
         super().__init__(source, entries)
-        self._select = 0
+        self._selects = 0
         self._accesses: dict[type[Register], Access] = {
-            MSR_LBR_SELECT: Access(lambda index: self._select, self._write_select),
+            MSR_LBR_SELECT: Access(lambda index: self._selects, self._write_select),
             MSR_LASTBRANCH_TOS: Access(lambda index: self._records.top, self._write_top),
             MSR_LASTBRANCH_x_FROM_IP: Access(lambda index: self._entry(index).from_address, self._write_from),
             MSR_LASTBRANCH_x_TO_IP: Access(lambda index: self._entry(index).to_address, self._write_to),
@@ -55,7 +56,11 @@ class LastBranches(BranchUnit):
         return self._accesses
 
     def _write_select(self, value: int, index: int) -> None:
-        self._select = value = MSR_LBR_SELECT.write(0, value)
+        self._selects = MSR_LBR_SELECT.write(0, value)
+        self._select()
+
+    def _select(self) -> None:
+        value = self._selects
         kinds = sum(1 << kind for kind, suppressed in _SUPPRESSED_BY.items() if not value & suppressed)
         user, kernel = not value & _SELECT.CPL_NEQ_0.mask, not value & _SELECT.CPL_EQ_0.mask
         self._records.record_at(levels_of(user=user, kernel=kernel))

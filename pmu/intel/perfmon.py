@@ -79,7 +79,7 @@ class Perfmon(RecordingCounters):
 
     kept = (  # besides the bank
         "storage", "_selects", "_probes", "_levels", "_interrupting", "_active", "_frozen", "_metrics_overflowed",
-        "_metrics",
+        "_metrics", "_units",
     )  # fmt: skip
     local_vector = IA32_X2APIC_LVT_PMI
     masks_its_vector = True
@@ -109,6 +109,7 @@ class Perfmon(RecordingCounters):
         metrics = IA32_PERF_CAPABILITIES.PERF_METRICS_AVAILABLE.mask
         self._capabilities = model.identification | (metrics if model.metrics else 0)
         self.branches = branches
+        self._units = [] if branches is None else [branches]
         if branches is not None:
             self._capabilities |= IA32_PERF_CAPABILITIES.make(LBR_FMT=branches.format)
         self._reserved = reserved_in(model.version, self._general, self._fixed_mask, self._capabilities)
@@ -398,7 +399,7 @@ class Perfmon(RecordingCounters):
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
-        return cpuid_of(self.model, leaf, subleaf, plain)
+        return self.with_branches(leaf, subleaf, cpuid_of(self.model, leaf, subleaf, plain))
 
     def registers_of(self, register: type[Register]) -> int:
         if register.bank is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pmu.branch_records import BranchUnit
 from pmu.intel.pebs import Pebs, Selects
 from pmu.intel.pebs_registers import ADAPTIVE_FIXED, ADAPTIVE_SELECT
 from pmu.intel.registers import IA32_PERF_GLOBAL_STATUS, IA32_PERFEVTSELx, reserved_in
@@ -17,7 +16,6 @@ class RecordingCounters(X86Counters):
     """Intel's, some of whose overflows may be records."""
 
     pebs: Pebs | None = None
-    branches: BranchUnit | None
     _selects: list[int]  # IA32_PERFEVTSELx
     _capabilities: int  # IA32_PERF_CAPABILITIES
     _reserved: dict[type[Register], int]  # declared bits that are reserved here

@@ -185,6 +185,15 @@ class PcCpu:
             if self._pmu.masks_its_vector:
                 self.apic.mask(LVT_PMC)
 
+    def pause_units(self) -> None:
+        """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
+        if self._pmu is not None:
+            self._pmu.pause()
+
+    def resume_units(self) -> None:
+        if self._pmu is not None:
+            self._pmu.resume()
+
     # ---- how it starts: emulator.board.pc.local_apic.ProcessorPins
 
     def nmi(self) -> None:

@@ -29,5 +29,10 @@ class PcPmu(Protocol):
     def take_interrupt(self) -> None:
         """It is delivered."""
 
+    def pause(self) -> None:
+        """The board is about to be saved or restored: nothing of it listens to the core until `resume`."""
+
+    def resume(self) -> None: ...
+
     def set_local_vector(self, entry: int) -> None:
         """What the local APIC's LVT_PMC says."""

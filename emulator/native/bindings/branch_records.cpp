@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
+#include "bindings/state.hpp"
 #include "units/branch_records.hpp"
 
 namespace nb = nanobind;
@@ -20,6 +21,8 @@ void bind_branch_records(nb::module_& module) {
         .def("forget_time", &BranchRecords::forget_time)
         .def("forget_time_at_entries", &BranchRecords::forget_time_at_entries)
         .def("clear", &BranchRecords::clear)
+        .def("saved_state", &saved_state<BranchRecords>)
+        .def("load_state", &load_state<BranchRecords>, nb::arg("saved"))
         .def(
             "read",
             [](BranchRecords& self, size_t number) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "archive.hpp"
 #include "core/retirement.hpp"
 
 namespace perfemu {
@@ -19,6 +20,12 @@ struct BranchRecord {
     bool timed = false;  // `cycles` is known
     Level level = Level::USER;
     uint64_t info = 0;  // of what software has put in: whatever its unit says of that besides
+
+    void archive(Archive& state) {
+        state(from, to, cycles, mispredicted, timed, info);
+        state.up_to(kind, BranchKind::RETURN);
+        state.up_to(level, Level::KERNEL);
+    }
 };
 
 class BranchRecords final : public RetirementListener {
@@ -52,6 +59,12 @@ class BranchRecords final : public RetirementListener {
     // How many have been recorded, ever, not counting what was taken away.
     uint64_t recorded() const { return recorded_; }
     void clear();
+
+    // All but what is wanted, which its unit's registers say.
+    void archive(Archive& state) {
+        state(entries_, recorded_, last_cycle_, timed_);
+        state.up_to(top_, entries_.size() - 1);
+    }
 
   private:
     std::vector<BranchRecord> entries_;

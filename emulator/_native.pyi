@@ -191,6 +191,8 @@ class OpSampler:
 
     valid: bool
     """`op` is one that was kept."""
+    sequence: int
+    """Where the sequence of pseudo-random numbers is: 31 bits, not 0."""
     def __init__(self, core: Core) -> None: ...
     def start(self, probes: int, distance: int, wanted: int = 0, period: int = 0, random_bits: int = 0) -> None:
         """Behind `distance` events an instruction is tagged: which makes the last of them, or behind so many CYCLES the
@@ -202,6 +204,9 @@ class OpSampler:
     @property
     def counted(self) -> int:
         """Events since then."""
+    @property
+    def left(self) -> int:
+        """... and until an instruction is tagged, at least one."""
     @property
     def op(self) -> OpRow:
         """(pc, next, fired probes, data address or None, bytes, level that answered, cycle, dispatched, completed,

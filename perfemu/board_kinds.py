@@ -17,6 +17,7 @@ from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
+from perfemu.board_pc_units import pc_units
 from perfemu.board_units import board_spe
 from perfemu.pmu_kinds import branch_unit
 from pmu.amd.core_counters import CoreCounters
@@ -78,7 +79,7 @@ def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside
         kind(cpu.core.add_bank(model.bank_size(model.counters)), model, branches=branch_unit(cpu.core, model))
         for cpu in hardware.cpus
     ]
-    return Pc(hardware, boot, outside, pmus), pmus, ()
+    return Pc(hardware, boot, outside, pmus, pc_units(hardware, model)), pmus, ()
 
 
 BOARDS = {

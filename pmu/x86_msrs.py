@@ -12,7 +12,7 @@ class MsrDevice(Protocol):
     """What has them."""
 
     @property
-    def local_vector(self) -> type[Register]:
+    def local_vector(self) -> type[Register] | None:
         """The local APIC's, which is none of them."""
 
     def registers(self) -> list[type[Register]]: ...

@@ -10,9 +10,11 @@ instructions: while it works nothing is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from emulator._native import OpSampler
+from emulator.board.kept import WrongState
 from emulator.cpu import Cpu
 from emulator.probes import Probe
 from pmu.amd.ibs_registers import (
@@ -162,10 +164,14 @@ def answer(leaf: int, plain: Leaf) -> Leaf:
 class Ibs(RegisterDevice):
     """Of `cpu`, on a core that fires the probes of `events`."""
 
-    kept = ("storage",)  # without what has been counted since it was started
+    kept = "storage", "_pending", "_fetch_from", "_op_from", "_sequences"  # while it is paused
+    kept_ranges: ClassVar = {"_fetch_from": range(1 << 20), "_op_from": range(1 << 27)}
+    local_vector = None  # of the local APIC's extended registers: IBS_CTL says which
 
-    def __init__(self, cpu: Cpu, events: Iterable[Event]) -> None:
+    def __init__(self, cpu: Cpu, events: Iterable[Event], translate: Callable[[int], int | None] | None = None) -> None:
+        """`translate`: the physical address of one of the guest's, where it is mapped; None: in `cpu`'s space."""
         super().__init__()
+        self._translate = self._in_space if translate is None else translate
         fires = {probe for event in events for probe in event.probes}
         self._cpu = cpu
         self._fetches = _FETCHES if Probe.L1I_ACCESS in fires else _INSTRUCTIONS
@@ -192,6 +198,44 @@ class Ibs(RegisterDevice):
     def take_interrupt(self) -> None:
         self._pending = False
 
+    # a guest's own kernel
+
+    def registers_of(self, register: type[Register]) -> int:
+        return 1
+
+    def check(self, register: type[Register], value: int, index: int = 0) -> None:
+        """No value faults: bits that are not there ignore writes."""
+
+    # a board that is saved
+
+    def pause(self) -> None:
+        """It counts nothing until `resume`, and goes on where it was."""
+        self.interrupt_asserted()
+        if most := self._most_fetches():
+            self._fetch_from = most - self._fetch.left
+        if most := self._most_ops():
+            self._op_from = most - self._op.left
+        self._fetch.stop()
+        self._op.stop()
+
+    def resume(self) -> None:
+        if most := self._most_fetches():
+            self._start_fetch(most)
+        if most := self._most_ops():
+            self._start_op(most)
+
+    @property
+    def _sequences(self) -> tuple[int, int]:
+        """Where those of pseudo-random numbers are."""
+        return self._fetch.sequence, self._op.sequence
+
+    @_sequences.setter
+    def _sequences(self, sequences: tuple[int, int]) -> None:
+        for sampler, sequence in zip((self._fetch, self._op), sequences, strict=True):
+            if not 0 < sequence < 1 << 31:
+                raise WrongState(f"a sequence of IBS's is {sequence}")
+            sampler.sequence = sequence
+
     # fetches
 
     def _fetch_control(self) -> int:
@@ -204,16 +248,23 @@ class Ibs(RegisterDevice):
     def _set_fetch(self, value: int) -> None:
         self._fetch.stop()
         value = self.storage["IBS_FETCH_CTL"] = IBS_FETCH_CTL.write(self.storage["IBS_FETCH_CTL"], value)
-        most = (value & 0xFFFF) << 4
-        if not value & _FETCH_EN or value & _FETCH_VAL or not most:
+        if not (most := self._most_fetches()):
             return
-        from_, bits = (value >> _FETCH_COUNT.lo & 0xFFFF) << 4, 0
+        self._fetch_from = (value >> _FETCH_COUNT.lo & 0xFFFF) << 4
         if value & IBS_FETCH_CTL.IbsRandEn.mask:
-            bits = CAN_RANDOMISE_BITS[0]
-            from_ |= self._fetch.random(bits)
-        self._fetch_from = from_
+            self._fetch_from |= self._fetch.random(CAN_RANDOMISE_BITS[0])
+        self._start_fetch(most)
+
+    def _most_fetches(self) -> int:
+        """The maximum count, if it counts; else 0."""
+        value = self.storage["IBS_FETCH_CTL"]
+        return 0 if not value & _FETCH_EN or value & _FETCH_VAL else (value & 0xFFFF) << 4
+
+    def _start_fetch(self, most: int) -> None:
+        value = self.storage["IBS_FETCH_CTL"]
+        bits = CAN_RANDOMISE_BITS[0] if value & IBS_FETCH_CTL.IbsRandEn.mask else 0
         wanted = _L3_FETCH if value & IBS_FETCH_CTL.IbsFetchL3MissOnly.mask else 0
-        self._fetch.start(self._fetches, max(most - from_, 1), wanted, most, bits)
+        self._fetch.start(self._fetches, max(most - self._fetch_from, 1), wanted, most, bits)
 
     _fetch_from = 0  # of the count, when it began
 
@@ -227,7 +278,7 @@ class Ibs(RegisterDevice):
             value |= min(walked + waited, _MOST_16) << IBS_FETCH_CTL.IbsFetchLat.lo
         else:
             walked = 0
-        physical = self._physical(pc)
+        physical = self._translate(pc)
         if physical is not None:
             value |= IBS_FETCH_CTL.IbsPhyAddrValid.mask
         self.storage |= {
@@ -250,14 +301,21 @@ class Ibs(RegisterDevice):
     def _set_op(self, value: int) -> None:
         self._op.stop()
         value = self.storage["IBS_OP_CTL"] = IBS_OP_CTL.write(self.storage["IBS_OP_CTL"], value)
-        most = (value & 0xFFFF) << 4 | (value & _OP_EXTENDED)
-        if not value & _OP_EN or value & _OP_VAL or not most:
-            return
+        if most := self._most_ops():
+            self._op_from = (value & _OP_COUNT_MASK) >> _OP_COUNT_LO
+            self._start_op(most)
+
+    def _most_ops(self) -> int:
+        """The maximum count, if it counts; else 0."""
+        value = self.storage["IBS_OP_CTL"]
+        return 0 if not value & _OP_EN or value & _OP_VAL else (value & 0xFFFF) << 4 | (value & _OP_EXTENDED)
+
+    def _start_op(self, most: int) -> None:
+        value = self.storage["IBS_OP_CTL"]
         counts_ops = value & _OP_CNT_CTL
-        self._op_from = from_ = (value & _OP_COUNT_MASK) >> _OP_COUNT_LO
         wanted = _L3_DATA if value & _OP_L3_ONLY else 0
         bits = CAN_RANDOMISE_BITS[1] if counts_ops else 0
-        self._op.start(_INSTRUCTIONS if counts_ops else _CYCLES, max(most - from_, 1), wanted, most, bits)
+        self._op.start(_INSTRUCTIONS if counts_ops else _CYCLES, max(most - self._op_from, 1), wanted, most, bits)
 
     _op_from = 0  # of the count, when it began
 
@@ -295,7 +353,7 @@ class Ibs(RegisterDevice):
             if address is not None:
                 linear = address
                 data3 |= _HAS_ADDRESS | _WIDTHS.get(size, 0)
-                found = self._physical(address)
+                found = self._translate(address)
                 if found is not None:
                     physical = found
                     data3 |= _HAS_FRAME
@@ -305,7 +363,7 @@ class Ibs(RegisterDevice):
         storage["IBS_DC_PHYSADDR"] = physical
         self._pending = True
 
-    def _physical(self, address: int) -> int | None:
+    def _in_space(self, address: int) -> int | None:
         space = self._cpu.space
         found = None if space is None else space.lookup(address)
         return None if found is None else found[0] * _PAGE + address % _PAGE

@@ -6,10 +6,11 @@ suppression.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol
 
+from emulator.board.pc import extended_apic
 from emulator.board.pc.apic_timer import ApicTimer
 
 VERSION = 5 << 16 | 0x14  # six entries of the local vector table
@@ -124,13 +125,20 @@ class LocalApic:
     }
 
     def __init__(
-        self, number: int, timer: ApicTimer, messages: Messages, pins: ProcessorPins, changed: Callable[[], None]
+        self,
+        number: int,
+        timer: ApicTimer,
+        messages: Messages,
+        pins: ProcessorPins,
+        changed: Callable[[], None],
+        *,
+        is_amd: bool = False,
     ) -> None:
+        """`is_amd`: with the extended registers, of which there are the entries of the local vector table alone."""
         self.number = number
+        self.is_amd = is_amd
         self.timer = timer
-        self.external: Callable[[], int | None] = lambda: (
-            None
-        )  # the 8259's vector, acknowledged, if it asserts its line
+        self.external: Callable[[], int | None] = lambda: None  # the 8259's vector, acknowledged, if it asserts that
         self.external_asserted: Callable[[], bool] = lambda: False
         self.when_pmc_is_written: Callable[[int], None] = lambda value: None
         self.when_priority_is_written: Callable[[int], None] = lambda value: None  # in memory
@@ -139,14 +147,17 @@ class LocalApic:
         self._pins = pins
         self._changed = changed
         self.mode = Mode.XAPIC
-        self._reads: Mapping[int, Callable[[], int]] = {
-            APIC_VERSION: lambda: VERSION,
+        extended = dict.fromkeys(extended_apic.ENTRIES if is_amd else (), _VECTOR | _MODE | _MASK)
+        self._entries = _ENTRIES | extended
+        self._bits = KEPT_BITS | extended
+        self._reads: dict[int, Callable[[], int]] = {
+            APIC_VERSION: lambda: VERSION | (extended_apic.IS_THERE if is_amd else 0),
             APR: lambda: 0,
             PPR: lambda: self.processor_priority,
             ESR: lambda: self._errors,
             CURRENT_COUNT: lambda: self.timer.current_count,
         }
-        self._writes: Mapping[int, Callable[[int], None]] = {
+        self._writes: dict[int, Callable[[int], None]] = {
             EOI: lambda value: self._end_of_interrupt(),
             ESR: lambda value: self._latch_errors(),
             TPR: lambda value: self.when_priority_is_written(self._kept[TPR]),
@@ -154,14 +165,17 @@ class LocalApic:
             ICR_LOW: self._send,
             INITIAL_COUNT: lambda value: self.timer.set_initial_count(value),
             DIVIDE: lambda value: self.timer.set_divide(value),
-            **{entry: self._entry_written(entry) for entry in _ENTRIES},
+            **{entry: self._entry_written(entry) for entry in self._entries},
         }
+        if is_amd:
+            self._reads |= extended_apic.READS
+            self._writes |= extended_apic.WRITES
         self.reset()
 
     def reset(self) -> None:
         """As at power-up, and by an INIT, which leaves the identification and the mode."""
-        self._kept = dict.fromkeys(KEPT_BITS, 0) | {ID: self.number << 24, DFR: 0xFFFF_FFFF, SVR: 0xFF}
-        self._kept |= dict.fromkeys(_ENTRIES, _MASK)
+        self._kept = dict.fromkeys(self._bits, 0) | {ID: self.number << 24, DFR: 0xFFFF_FFFF, SVR: 0xFF}
+        self._kept |= dict.fromkeys(self._entries, _MASK)
         if self.mode == Mode.X2APIC:
             self._identify_by_32_bits()
         self.requested = self.in_service = self.level_triggered = 0  # a bit for each vector
@@ -334,9 +348,9 @@ class LocalApic:
     def write(self, offset: int, size: int, value: int) -> None:
         if offset & 0xF or size != REGISTER_BYTES:
             return
-        if offset in KEPT_BITS:
+        if offset in self._bits:
             whole = offset == ICR_HIGH and self.mode == Mode.X2APIC
-            self._kept[offset] = value if whole else value & KEPT_BITS[offset]
+            self._kept[offset] = value if whole else value & self._bits[offset]
             if offset == DFR:
                 self._kept[DFR] |= 0x0FFF_FFFF
         elif offset not in self._writes:
@@ -360,7 +374,7 @@ class LocalApic:
     def _set_spurious_vector(self, value: int) -> None:
         if self.is_enabled:
             return
-        for entry in _ENTRIES:
+        for entry in self._entries:
             self._kept[entry] |= _MASK
         self.when_pmc_is_written(self._kept[LVT_PMC])
 

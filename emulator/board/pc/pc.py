@@ -24,6 +24,7 @@ from emulator.board.pc.loading import Place, load
 from emulator.board.pc.memory_map import IO_APIC, IO_APIC_BYTES, MOST_RAM_BYTES, VIRTIO, VIRTIO_SLOT_BYTES
 from emulator.board.pc.pc_cpu import PcCpu
 from emulator.board.pc.pc_pmu import PcPmu
+from emulator.board.pc.pc_unit import PcUnit
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.starting import start
 from emulator.board.pc.taken_exceptions import trace_exceptions
@@ -49,9 +50,14 @@ class Pc(Board[PcCpu]):
     )  # fmt: skip
 
     def __init__(
-        self, hardware: Hardware, boot: Boot | None, outside: Outside, pmus: Sequence[PcPmu | None] = ()
+        self,
+        hardware: Hardware,
+        boot: Boot | None,
+        outside: Outside,
+        pmus: Sequence[PcPmu | None] = (),
+        units: Sequence[Sequence[PcUnit]] = (),
     ) -> None:
-        """`boot`: None where a saved state will be restored. `pmus`: one for each CPU, or none.
+        """`boot`: None where a saved state will be restored. `pmus`: one for each CPU, or none; `units`: likewise, all.
 
         NotBootable: what does not fit into RAM.
         """
@@ -77,8 +83,11 @@ class Pc(Board[PcCpu]):
                     self._look_at_interrupts,
                     reset,
                     outside.message,
+                    its_units,
                 )
-                for cpu, pmu in zip(hardware.cpus, pmus or [None] * config.cpus, strict=True)
+                for cpu, pmu, its_units in zip(
+                    hardware.cpus, pmus or [None] * config.cpus, units or [()] * config.cpus, strict=True
+                )
             ]
         )
         self.interrupts.connect([cpu.apic for cpu in self.cpus])

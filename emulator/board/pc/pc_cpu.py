@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from emulator.arch.cpuid import AMD
 from emulator.arch.processor import Processor
@@ -14,6 +14,7 @@ from emulator.board.pc.beyond_ram import BeyondRam
 from emulator.board.pc.cpuid import PcCpuid
 from emulator.board.pc.local_apic import LVT_PMC, LocalApic, Messages, Mode
 from emulator.board.pc.pc_pmu import PcPmu
+from emulator.board.pc.pc_unit import PcUnit
 from emulator.board.pc.ports import Ports
 from emulator.board.pc.stops import PcStops
 from emulator.board.pc.taken_exceptions import CoreExceptions
@@ -38,6 +39,7 @@ class PcCpu:
 
     kept = (
         "cpu", "is_on", "waits", "due_cycle", "has_died", "_timers_changed", "apic", "_msrs", "_pmu", "_pmu_interrupts",
+        "_units",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +54,7 @@ class PcCpu:
         changed: Callable[[], None],
         reset: Callable[[], None],
         message: Callable[[str], None],
+        units: Sequence[PcUnit] = (),
     ) -> None:
         """`changed`: interrupts must be looked at; `reset`: the whole board's."""
         self.cpu = cpu
@@ -66,6 +69,7 @@ class PcCpu:
         self._clock = clock
         self._ports = ports
         self._pmu = pmu
+        self._units = list(units)
         self._pmu_interrupts = 0
         self._reset, self._message = reset, message
         self._port_reference = clock.reference_in(PORT_NS)
@@ -74,7 +78,8 @@ class PcCpu:
         self.debug = PcStops(cpu, self.tables)
         self.core.share_shown_cycles(clock.shown)
         self.core.write_kernel_register(SystemRegister.IS_AMD, processor.vendor == AMD)
-        self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed)
+        is_amd = processor.vendor == AMD
+        self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed, is_amd=is_amd)
         self.apic.when_priority_is_written = self._set_cr8
         self._beyond_ram = BeyondRam(cpu, self.apic, bus, lambda: self.trace, message)
         registers = cpu.system_registers
@@ -90,6 +95,9 @@ class PcCpu:
             self.msr_names |= pmu.claim(registers)
             pmu.tell = message
             self.apic.when_pmc_is_written = pmu.set_local_vector
+        for unit in units:
+            registers.amend_cpuid(unit.cpuid)
+            self.msr_names |= unit.attach(cpu, registers, self.tables)
         self._traps: Mapping[TrapKind, Callable[[], None]] = {
             TrapKind.CPUID: self._cpuid,
             TrapKind.RDPMC: self._rdpmc,
@@ -184,15 +192,24 @@ class PcCpu:
             self.apic.local(LVT_PMC)
             if self._pmu.masks_its_vector:
                 self.apic.mask(LVT_PMC)
+        for unit in self._units:
+            if unit.interrupt_asserted():
+                unit.take_interrupt()
+                self._pmu_interrupts += 1
+                self.apic.local(unit.entry)
 
     def pause_units(self) -> None:
         """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
-        if self._pmu is not None:
-            self._pmu.pause()
+        for unit in self._listening:
+            unit.pause()
 
     def resume_units(self) -> None:
-        if self._pmu is not None:
-            self._pmu.resume()
+        for unit in self._listening:
+            unit.resume()
+
+    @property
+    def _listening(self) -> list[PcPmu | PcUnit]:
+        return [*self._units] if self._pmu is None else [self._pmu, *self._units]
 
     # ---- how it starts: emulator.board.pc.local_apic.ProcessorPins
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from enum import Enum
 from functools import partial
 
-from emulator.board.pc import local_apic
+from emulator.board.pc import extended_apic, local_apic
 from emulator.board.pc.local_apic import KEPT_BITS, REGISTER_BYTES, LocalApic, Mode
 from emulator.board.pc.memory_map import LOCAL_APIC
 from emulator.board.pc.msrs import APIC_ENABLED, BOOT_PROCESSOR, IA32_APIC_BASE, X2APIC
 from emulator.sysregs import Access, Msr, SystemRegisters, UndefinedRegister
 
-FIRST, LAST = 0x800, 0x83F
+FIRST = 0x800
 SELF_INTERRUPT = 0x83F
 INTERRUPT_COMMAND = 0x830  # of 64 bits
 BYTES_OF_AN_MSR = 16  # of the registers in memory
@@ -60,17 +60,23 @@ def _rows() -> dict[int, tuple[str, _May, int]]:
 ROWS = _rows()
 
 
+EXTENDED_ROWS = {
+    extended_apic.FEATURE: ("EXT_FEATURE", _May.READ, 0),
+    extended_apic.CONTROL: ("EXT_CONTROL", _May.BOTH, 0),
+} | {
+    entry: (f"EXT_LVT{n}", _May.BOTH, KEPT_BITS[local_apic.LVT_PMC] | READ_ONLY_BITS)
+    for n, entry in enumerate(extended_apic.ENTRIES)
+}
+
+
 def claim(registers: SystemRegisters, apic: LocalApic) -> dict[int, str]:
     """Of one CPU. The registers' names."""
     registers.claim(
         Msr(IA32_APIC_BASE), Access(partial(_base, apic), partial(_set_base, apic), takes=partial(_check_base, apic))
     )
     names = {IA32_APIC_BASE: "IA32_APIC_BASE"}
-    for number in range(FIRST, LAST + 1):
-        offset = (number - FIRST) * BYTES_OF_AN_MSR
-        if (row := ROWS.get(offset)) is None:
-            continue
-        name, may, bits = row
+    for offset, (name, may, bits) in (ROWS | (EXTENDED_ROWS if apic.is_amd else {})).items():
+        number = FIRST + offset // BYTES_OF_AN_MSR
         names[number] = f"IA32_X2APIC_{name}"
         registers.claim(
             Msr(number),

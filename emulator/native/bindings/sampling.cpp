@@ -30,6 +30,8 @@ void bind_sampling(nb::module_& module) {
         .def("stop", &OpSampler::stop)
         .def("random", &OpSampler::random, nb::arg("bits"))
         .def_prop_ro("counted", &OpSampler::counted)
+        .def_prop_ro("left", &OpSampler::left)
+        .def_prop_rw("sequence", &OpSampler::sequence, &OpSampler::set_sequence)
         .def_rw("valid", &OpSampler::valid)
         .def_prop_ro("op", &row_of);
 }

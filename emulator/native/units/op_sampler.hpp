@@ -2,6 +2,7 @@
 // it until software has read that. AMD's IBS is made of two.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/core.hpp"
@@ -28,8 +29,13 @@ class OpSampler final : public RetirementListener {
 
     // Events that have been counted since `start`, or since the last that was not wanted: at most the distance.
     uint64_t counted();
+    // ... that are still to come, at least one.
+    uint64_t left() { return std::max<uint64_t>(order_.distance - counted(), 1); }
     // Of a sequence that is the same each time.
     uint64_t random(unsigned bits);
+    // Where that is: 31 bits, not 0.
+    uint32_t sequence() const { return sequence_; }
+    void set_sequence(uint32_t value) { sequence_ = value; }
 
     bool valid = false;  // `op` is one that was kept
     RetiredOp op;

@@ -3,7 +3,7 @@ level, what freezes them, which bits their registers have, and that a saved boar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -205,8 +205,10 @@ def image(unit: Unit, selected: int, freeze: int) -> bytes:
 
 
 class Made:
-    def __init__(self, unit: Unit, file: bytes | None, observers: Observers | None = None) -> None:
-        core = core_for(unit.core, "x86_64", untimed=True)
+    def __init__(
+        self, name: str, file: bytes | None, observers: Observers | None = None, *, untimed: bool = True
+    ) -> None:
+        core = core_for(name, "x86_64", untimed=untimed)
         model = pmu_of(core, "x86_64", on_a_board=True)
         self.hardware = Hardware(MachineConfig("x86_64", core, 64 << 20, most_instructions=10_000_000))
         self.output = bytearray()
@@ -234,26 +236,26 @@ def unit(request: pytest.FixtureRequest) -> Unit:
 
 
 def test_branches_of_user_mode_alone(unit: Unit) -> None:
-    frozen, last = Made(unit, image(unit, unit.user, FREEZE)).lines()
+    frozen, last = Made(unit.core, image(unit, unit.user, FREEZE)).lines()
     assert frozen == [1, *flat(UNTIL_THEN, False)]
     assert last == flat(ALL, False)  # nothing is lost, for nothing of it happened while they stood still
 
 
 def test_calls_alone(unit: Unit) -> None:
-    _, last = Made(unit, image(unit, unit.calls, FREEZE)).lines()
+    _, last = Made(unit.core, image(unit, unit.calls, FREEZE)).lines()
     assert last == flat([CALL] * 3, False)
 
 
 def test_branches_of_the_kernel_alone(unit: Unit) -> None:
-    _, last = Made(unit, image(unit, unit.kernel, FREEZE)).lines()
+    _, last = Made(unit.core, image(unit, unit.kernel, FREEZE)).lines()
     assert last == flat([], True)
 
 
 def test_they_stand_still_at_the_overflow_or_do_not(unit: Unit) -> None:
     """The way to the handler has branches, too: an overflow that freezes comes before them."""
-    frozen, _ = Made(unit, image(unit, unit.both, FREEZE)).lines()
+    frozen, _ = Made(unit.core, image(unit, unit.both, FREEZE)).lines()
     assert frozen == [1, *flat(UNTIL_THEN, False)]
-    running, _ = Made(unit, image(unit, unit.both, 0)).lines()
+    running, _ = Made(unit.core, image(unit, unit.both, 0)).lines()
     assert running[0] == 0
     assert running[-1] == 0x100
 
@@ -261,12 +263,12 @@ def test_they_stand_still_at_the_overflow_or_do_not(unit: Unit) -> None:
 def test_a_saved_board_goes_on_with_them(unit: Unit, tmp_path: Path) -> None:
     """Wherever it is saved: before they are on, in the loop, while they are frozen."""
     file = image(unit, unit.user, FREEZE)
-    whole = Made(unit, file)
+    whole = Made(unit.core, file)
     expected = whole.lines()
     end = whole.hardware.cpus[0].core.cycles
     for cycle in range(0, end * 9 // 10, end // 32):
         observers = Observers(1)
-        made = Made(unit, file, observers)
+        made = Made(unit.core, file, observers)
         machine = Machine(made.hardware, made.board)
         observers.at_cycle(0, cycle, machine.pause)
         machine.run_to_the_end()
@@ -274,7 +276,7 @@ def test_a_saved_board_goes_on_with_them(unit: Unit, tmp_path: Path) -> None:
         with (tmp_path / "checkpoint").open("wb+") as checkpoint:
             state = saved(made.board, made.hardware)
             write_checkpoint(checkpoint.fileno(), "key", state, [], made.hardware.memory)
-            other = Made(unit, None)
+            other = Made(unit.core, None)
             found = read_checkpoint(checkpoint.fileno(), "key")
             found.map_ram(other.hardware.memory)
             resume(other.board, other.hardware, found.board)
@@ -318,7 +320,7 @@ ROWS = {
 def test_their_registers(unit: Unit) -> None:
     (name,) = (name for name, each in UNITS.items() if each is unit)
     table = ROWS[name]
-    made = Made(unit, assembled(REGISTERS.replace("NUMBERS", ", ".join(map(hex, table)))))
+    made = Made(unit.core, assembled(REGISTERS.replace("NUMBERS", ", ".join(map(hex, table)))))
     *lines, _ = made.lines()
     assert {number: tuple(line[:3]) for number, line in zip(table, lines, strict=True)} == table
     assert {line[3] for line in lines} == {2}  # in ring 3 both fault
@@ -326,7 +328,7 @@ def test_their_registers(unit: Unit) -> None:
 
 def test_a_core_that_has_none_has_no_register_of_theirs() -> None:
     assert not load_core("ideal").units
-    made = Made(replace(UNITS["lbr"], core="ideal"), assembled("main: xor %eax, %eax\n ret\n"))
+    made = Made("ideal", assembled("main: xor %eax, %eax\n ret\n"))
     registers = made.hardware.cpus[0].system_registers
     assert not made.board.cpus[0].msr_names.keys() & {0x1C8, 0x1C9, 0x14CE, 0x680, 0xC000_010E}
     assert registers.cpuid(7, 0)[3] >> 19 & 1 == 0

@@ -840,9 +840,9 @@ class BranchTraceStore:
     """Intel's BTS of one core (units/branch_trace_store.hpp): what of it does not stand in registers."""
 
     def __init__(self, core: Core) -> None: ...
-    def begin(self, area: memoryview, buffer: memoryview, interrupts: bool) -> None:
-        """Until `end` taken branches go to `buffer`, by the words of the DS management area. ValueError where these
-        are in no order."""
+    def begin(self, area: memoryview, buffer: memoryview, interrupts: bool, levels: int = 3) -> None:
+        """Until `end` taken branches of these levels, a bit for each `Level`, go to `buffer`, by the words of the DS
+        management area. ValueError where these are in no order."""
     def end(self) -> None: ...
     @property
     def interrupt_pending(self) -> bool: ...

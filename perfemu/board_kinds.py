@@ -17,11 +17,12 @@ from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
-from perfemu.board_pc_units import pc_units
+from perfemu.board_pc_units import add_debug_store, pc_units
 from perfemu.board_units import board_spe
 from perfemu.pmu_kinds import branch_unit
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
+from pmu.intel.pebs_events import with_pebs
 from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
 from pmu.register_view import RegisterFile, Registers
@@ -75,10 +76,14 @@ def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside
     kind = PC_PMUS.get(model.driver)
     if kind is None:  # whose registers no x86 instruction names: it only measures
         return Pc(hardware, boot, outside), (), ()
-    pmus: list[Perfmon | CoreCounters] = [
-        kind(cpu.core.add_bank(model.bank_size(model.counters)), model, branches=branch_unit(cpu.core, model))
-        for cpu in hardware.cpus
-    ]
+    for_guests = with_pebs(model) if "pebs" in model.units else model
+    pmus: list[Perfmon | CoreCounters] = []
+    for cpu in hardware.cpus:
+        bank = cpu.core.add_bank(model.bank_size(model.counters))
+        pmu = kind(bank, for_guests, branches=branch_unit(cpu.core, model))
+        if isinstance(pmu, Perfmon):
+            add_debug_store(cpu, hardware, model, pmu, outside.message)
+        pmus.append(pmu)
     return Pc(hardware, boot, outside, pmus, pc_units(hardware, model)), pmus, ()
 
 

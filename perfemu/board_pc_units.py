@@ -1,20 +1,28 @@
-"""The units that the guest of a pc programs besides its CPUs' PMU and branch records: AMD's IBS."""
+"""The units that the guest of a pc programs besides its CPUs' PMU and branch records: AMD's IBS; Intel's PEBS and BTS,
+which are parts of the PMU's registers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from emulator._native import GuestPageTables
+from emulator._native import GuestPageTables, PhysicalMemory
 from emulator.arch.cpuid import Leaf
 from emulator.board.pc.extended_apic import ENTRIES
 from emulator.board.pc.pc_unit import PcUnit
 from emulator.cpu import Cpu, Level, WalkFault
-from emulator.linux.mm.mapping import PAGE_SIZE
+from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.machine import Hardware
 from emulator.sysregs import SystemRegisters
+from emulator.x86_64_system import SystemRegister
 from pmu.amd import ibs
+from pmu.intel.bts import BranchTraceStore
+from pmu.intel.debug_store import DebugStore
+from pmu.intel.pebs import Pebs
+from pmu.intel.perfmon import Perfmon
 from pmu.model import PmuModel
 from pmu.x86_msrs import claim_msrs
+
+LAST_ADDRESS = (1 << 64) - 1
 
 
 class Translation:
@@ -67,3 +75,44 @@ class BoardIbs:
 def pc_units(hardware: Hardware, model: PmuModel) -> list[Sequence[PcUnit]]:
     """Of each CPU."""
     return [[BoardIbs(model)] if "ibs" in model.units else [] for _ in hardware.cpus]
+
+
+class LinearMemory:
+    """pmu.intel.debug_store.StoreMemory: RAM at linear addresses of a CPU's kernel, as its page tables have it now."""
+
+    def __init__(self, memory: PhysicalMemory, cpu: Cpu) -> None:
+        self._memory, self._cpu = memory, cpu
+
+    def find(self, address: int, size: int) -> memoryview | None:
+        """None where it is not mapped to be written, nor where its pages are not side by side in RAM: as Linux
+        allocates its stores, they are."""
+        tables = self._cpu.guest_tables
+        assert tables is not None, "its kernel executes"
+        first, offset = None, address % PAGE_SIZE
+        pages = -(-(offset + size) // PAGE_SIZE)
+        for number in range(pages):
+            page, fault, *_ = tables.walk(address - offset + number * PAGE_SIZE & LAST_ADDRESS, Level.KERNEL)
+            if page is None or fault != WalkFault.NONE or not page[1] & PROT_WRITE:
+                return None
+            if first is None:
+                first = page[0]
+            if page[0] != first + number:
+                return None
+        if first is None or first + pages > self._memory.size_bytes // PAGE_SIZE:
+            return None
+        return self._memory.view(first, pages)[offset : offset + size]
+
+
+def add_debug_store(cpu: Cpu, hardware: Hardware, model: PmuModel, pmu: Perfmon, tell: Callable[[str], None]) -> None:
+    """To a guest's PMU, where the core has BTS or PEBS: before its registers are claimed."""
+    if not {"bts", "pebs"} & model.units:
+        return
+    store = DebugStore(LinearMemory(hardware.memory, cpu))
+    clock, recording = hardware.clock, None
+    if "pebs" in model.units:
+        recording = Pebs(cpu, clock, store, model.version)
+        recording.tsc_at_start = lambda: (
+            cpu.core.read_kernel_register(SystemRegister.TSC) - clock.reference(cpu.core.cycles)
+        )
+    tracing = BranchTraceStore(cpu, store) if "bts" in model.units else None
+    pmu.store_for_guest(store, recording, tracing, tell)

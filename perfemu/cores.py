@@ -54,7 +54,7 @@ def core_for(
 def pmu_of(loaded: CoreFile, isa: str, *, on_a_board: bool = False) -> PmuModel:
     """The model of the core's PMU, with the events that the core can fire, for programs of the modelled Linux.
 
-    `on_a_board`: for guests with a kernel of their own, whose PMUs have no PEBS.
+    `on_a_board`: for guests with a kernel of their own, whose PMUs are counted from outside without PEBS.
     """
     if isa not in loaded.isas:
         raise UsageError(f"--core {loaded.name}: executes {' and '.join(loaded.isas)}, not {isa}")

@@ -74,6 +74,7 @@ class GuestMsrs:
         self._device = pmu.shared.device
         self.local_vector = self._device.local_vector
         self.masks_its_vector = self._device.masks_its_vector
+        self.unavailable = self._device.unavailable
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         return self._pmu.cpuid(leaf, subleaf, plain)

@@ -23,7 +23,7 @@ from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
 
 if TYPE_CHECKING:
-    from pmu.intel.debug_store import DebugStore  # only who has one loads that
+    from pmu.intel.debug_store import AllocatedStore  # only who has one loads that
 
 AttachUnit = Callable[[Kernel, UnitPmu, int], PmuDriver[PerfEvent]]
 """The kernel on whose CPUs it is, the PMU, its attr.type."""
@@ -93,7 +93,7 @@ def _by_debug_store(kernel: Kernel, hardware: HardwareDriver, model: PmuModel) -
             yield IntelBts(source, source_types(model)[source.name], cpus, stores)
 
 
-def _add_pebs(kernel: Kernel, hardware: HardwareDriver, model: PmuModel, stores: Sequence[DebugStore]) -> None:
+def _add_pebs(kernel: Kernel, hardware: HardwareDriver, model: PmuModel, stores: Sequence[AllocatedStore]) -> None:
     from perfcore.events.drivers.intel_core import IntelCore
     from perfcore.events.drivers.pebs import IntelPebs
     from pmu.intel import pebs

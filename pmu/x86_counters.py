@@ -21,6 +21,8 @@ def levels_of(*, user: bool, kernel: bool) -> int:
     return user << Level.USER | kernel << Level.KERNEL
 
 
+BTS_UNAVAILABLE, PEBS_UNAVAILABLE = 1 << 11, 1 << 12  # IA32_MISC_ENABLE
+
 Meaning = tuple[int, int, bool]
 """Of a selecting register's value: the probes that are counted, at which levels, whether an overflow interrupts."""
 
@@ -132,6 +134,11 @@ class X86Counters(ShownCounters):
         """What is not a general-purpose counter. Raises UndefinedRegister."""
 
     # a guest's own kernel
+
+    @property
+    def unavailable(self) -> int:
+        """Bits of IA32_MISC_ENABLE: BTS and PEBS are."""
+        return BTS_UNAVAILABLE | PEBS_UNAVAILABLE
 
     def with_branches(self, leaf: int, subleaf: int, said: Leaf) -> Leaf:
         """CPUID, which without branch records would be that."""

@@ -87,7 +87,7 @@ class PebsMachine:
 
     def acknowledge(self) -> None:
         """As software does, which may take what is there."""
-        self.pmu.pebs.set_buffer_overflowed(False)
+        self.pmu.pebs.buffer_overflowed = False
 
     @property
     def index(self) -> int:

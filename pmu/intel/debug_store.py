@@ -7,6 +7,7 @@ words there when they are enabled.
 from __future__ import annotations
 
 import struct
+from typing import Protocol
 
 from emulator.sysregs import Msr
 from pmu.register import RW, Register
@@ -30,10 +31,10 @@ class IA32_DS_AREA(Register):
     ADDRESS = RW(63, 0)
 
 
-def debug_stores(cpus: int, counters: int) -> list[DebugStore]:
+def debug_stores(cpus: int, counters: int) -> list[AllocatedStore]:
     """Of so many CPUs with so many counters, each with its area, in one memory: reserve_ds_buffers()."""
     memory = UnitMemory()
-    stores = [DebugStore(memory) for _ in range(cpus)]
+    stores = [AllocatedStore(memory) for _ in range(cpus)]
     for store in stores:
         store.address, _ = memory.allocate(area_bytes(counters))
     return stores
@@ -49,10 +50,19 @@ def area_bytes(counters: int) -> int:
     return RESETS_AT + RESET_BYTES * (general_resets(counters) + MOST_FIXED)
 
 
+class StoreMemory(Protocol):
+    """What lies at the addresses of debug stores."""
+
+    def find(self, address: int, size: int) -> memoryview | None:
+        """So many bytes from there on; None where there are not as many."""
+
+
 class DebugStore:
     """IA32_DS_AREA of one CPU, and what it and the addresses in the area lead to."""
 
-    def __init__(self, memory: UnitMemory) -> None:
+    kept = ("address",)
+
+    def __init__(self, memory: StoreMemory) -> None:
         self.memory = memory
         self.address = 0  # IA32_DS_AREA
 
@@ -66,3 +76,9 @@ class DebugStore:
         if found is None:
             raise ValueError(f"the debug store reaches {size} bytes at {address:#x}, and there is no memory")
         return found
+
+
+class AllocatedStore(DebugStore):
+    """One whose driver allocates its memory."""
+
+    memory: UnitMemory

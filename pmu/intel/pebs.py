@@ -58,12 +58,17 @@ def answer(leaf: int, plain: Leaf) -> Leaf:
 class Pebs:
     """Of one bank of counters, whose first `general` are no fixed ones."""
 
+    kept = "_enable", "_config", "_latency", "buffer_overflowed"
+
     def __init__(self, cpu: Cpu, clock: Clock, store: DebugStore, version: int) -> None:
         self.adaptive = is_adaptive(version)
         self._cpu, self._clock, self._store = cpu, clock, store
-        self._tsc_at_start = MONOTONIC_AT_BOOT_NS // 1_000_000_000 * clock.frequency_hz
+        tsc_at_start = MONOTONIC_AT_BOOT_NS // 1_000_000_000 * clock.frequency_hz
+        self.tsc_at_start: Callable[[], int] = lambda: tsc_at_start  # what it showed at cycle 0
         self._enable = self._config = self._latency = 0
         self._native: NativePebs | None = None
+        # A guest may give it addresses of nothing, which its user is told of; for others that is a ValueError.
+        self.when_wrong: Callable[[str], None] | None = None
 
     def attach(
         self, bank: CounterBank, general: int, fixed: int, branches: BranchUnit | None, selects: Callable[[], Selects]
@@ -102,9 +107,20 @@ class Pebs:
         """IA32_PERF_GLOBAL_STATUS.OVF_BUFFER"""
         return self._native is not None and self._native.buffer_overflowed
 
-    def set_buffer_overflowed(self, overflowed: bool) -> None:
+    @buffer_overflowed.setter
+    def buffer_overflowed(self, overflowed: bool) -> None:
         assert self._native is not None, "it is attached"
         self._native.buffer_overflowed = overflowed
+
+    # a board that is saved
+
+    def pause(self) -> None:
+        """It records nothing until `resume`."""
+        assert self._native is not None, "it is attached"
+        self._native.end()
+
+    def resume(self) -> None:
+        self._begin()
 
     # registers
 
@@ -138,6 +154,15 @@ class Pebs:
         if not enabled:
             native.end()
             return
+        try:
+            self._record(native, enabled)
+        except ValueError as problem:
+            native.end()
+            if self.when_wrong is None:
+                raise
+            self.when_wrong(f"Intel PEBS records nothing: {problem}")
+
+    def _record(self, native: NativePebs, enabled: int) -> None:
         selects = self._selects()
         slow = sum(1 << number for number, code in enumerate(selects.codes) if code == LOAD_LATENCY) & enabled
         if not self.adaptive:
@@ -158,7 +183,7 @@ class Pebs:
             adaptive=self.adaptive,
             with_groups=selects.adaptive,
             config=self._config,
-            tsc_at_start=self._tsc_at_start,
+            tsc_at_start=self.tsc_at_start(),
         )
 
 

@@ -79,7 +79,7 @@ class Perfmon(RecordingCounters):
 
     kept = (  # besides the bank
         "storage", "_selects", "_probes", "_levels", "_interrupting", "_active", "_frozen", "_metrics_overflowed",
-        "_metrics", "_units",
+        "_metrics", "_units", "_stores",
     )  # fmt: skip
     local_vector = IA32_X2APIC_LVT_PMI
     masks_its_vector = True
@@ -110,6 +110,7 @@ class Perfmon(RecordingCounters):
         self._capabilities = model.identification | (metrics if model.metrics else 0)
         self.branches = branches
         self._units = [] if branches is None else [branches]
+        self._stores = []
         if branches is not None:
             self._capabilities |= IA32_PERF_CAPABILITIES.make(LBR_FMT=branches.format)
         self._reserved = reserved_in(model.version, self._general, self._fixed_mask, self._capabilities)
@@ -151,10 +152,10 @@ class Perfmon(RecordingCounters):
         if self._metrics is not None:
             metrics = self._metrics
             self._compute(MSR_PERF_METRICS, lambda index: metrics.read(), lambda value, index: metrics.write(value))
-        self._store(IA32_DEBUGCTL)
+        # architectural LBRs have an enable of their own
+        self._enables_branches = self._capabilities & _LBR_FORMAT not in (0, ARCHITECTURAL_LBRS)
+        self._store(IA32_DEBUGCTL, self._control_debug)
         if (branches := self.branches) is not None:
-            if self._capabilities & _LBR_FORMAT != ARCHITECTURAL_LBRS:  # those have an enable of their own
-                self._store(IA32_DEBUGCTL, lambda: branches.enable(bool(self.storage["IA32_DEBUGCTL"] & _LBR)))
             for register, access in branches.accesses().items():
                 self._compute(register, access.read, access.write)
         self._store(IA32_X2APIC_LVT_PMI)
@@ -175,7 +176,7 @@ class Perfmon(RecordingCounters):
 
     def interrupt_asserted(self) -> bool:
         """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
-        if self._buffer_status():
+        if self._stores_interrupt():
             return not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED
         if not self._interrupting:  # the usual case of a guest's own PMU
             return False
@@ -188,6 +189,8 @@ class Perfmon(RecordingCounters):
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
+        if self.bts is not None:
+            self.bts.take_interrupt()
         if self.branches is not None and self.storage["IA32_DEBUGCTL"] & _FREEZES_BRANCHES:
             if self.model.version >= _STATUS_SET_VERSION:
                 self.branches.freeze(True)
@@ -399,7 +402,7 @@ class Perfmon(RecordingCounters):
 
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with this PMU where without it would be `plain`."""
-        return self.with_branches(leaf, subleaf, cpuid_of(self.model, leaf, subleaf, plain))
+        return self._said_besides(leaf, subleaf, cpuid_of(self.model, leaf, subleaf, plain))
 
     def registers_of(self, register: type[Register]) -> int:
         if register.bank is None:

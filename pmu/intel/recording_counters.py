@@ -1,14 +1,27 @@
-"""RecordingCounters: what PEBS adds to Perfmon, where the core has it."""
+"""RecordingCounters: what PEBS adds to Perfmon, where the core has it, and for guests' own kernels also BTS."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from pmu.branch_records import Leaf
+from pmu.intel import pebs as pebs_module
+from pmu.intel.bts import BranchTraceStore
+from pmu.intel.debug_store import IA32_DS_AREA, DebugStore
 from pmu.intel.pebs import Pebs, Selects
 from pmu.intel.pebs_registers import ADAPTIVE_FIXED, ADAPTIVE_SELECT
-from pmu.intel.registers import IA32_PERF_GLOBAL_STATUS, IA32_PERFEVTSELx, reserved_in
+from pmu.intel.registers import (
+    BRANCH_TRACE,
+    IA32_DEBUGCTL,
+    IA32_PERF_GLOBAL_STATUS,
+    IA32_PERFEVTSELx,
+    reserved_in,
+)
 from pmu.register import Register
-from pmu.x86_counters import X86Counters
+from pmu.x86_counters import BTS_UNAVAILABLE, PEBS_UNAVAILABLE, X86Counters
 
 _CODE = IA32_PERFEVTSELx.EVENT.mask | IA32_PERFEVTSELx.UMASK.mask
+_LBR = IA32_DEBUGCTL.LBR.mask
 _BUFFER = IA32_PERF_GLOBAL_STATUS.OVF_BUFFER.mask
 
 
@@ -16,6 +29,9 @@ class RecordingCounters(X86Counters):
     """Intel's, some of whose overflows may be records."""
 
     pebs: Pebs | None = None
+    bts: BranchTraceStore | None = None  # of a guest with a kernel of its own: that drives both by the same registers
+    _stores: list[Pebs | BranchTraceStore | DebugStore]  # what of them is kept
+    _enables_branches: bool  # whether IA32_DEBUGCTL.LBR does
     _selects: list[int]  # IA32_PERFEVTSELx
     _capabilities: int  # IA32_PERF_CAPABILITIES
     _reserved: dict[type[Register], int]  # declared bits that are reserved here
@@ -31,6 +47,60 @@ class RecordingCounters(X86Counters):
         self._reserved = reserved | pebs.reserved()
         for register, (read, write) in pebs.accesses().items():
             self._compute(register, read, write)
+
+    def store_for_guest(
+        self, store: DebugStore, pebs: Pebs | None, bts: BranchTraceStore | None, tell: Callable[[str], None]
+    ) -> None:
+        """A kernel of the guest's own programs these, which write by `store`."""
+        self._stores.append(store)
+        if pebs is not None:
+            self.add_pebs(pebs)
+            self._stores.append(pebs)
+            pebs.when_wrong = tell
+        if bts is not None:
+            self.bts = bts
+            self._stores.append(bts)
+            bts.when_wrong = tell
+            self._reserved = {**self._reserved, IA32_DEBUGCTL: self._reserved[IA32_DEBUGCTL] & ~BRANCH_TRACE}
+            if pebs is None:
+                self._compute(
+                    IA32_DS_AREA,
+                    lambda index: bts.read(IA32_DS_AREA),
+                    lambda value, index: bts.write(IA32_DS_AREA, value),
+                )
+
+    @property
+    def unavailable(self) -> int:
+        """Bits of IA32_MISC_ENABLE."""
+        return (BTS_UNAVAILABLE if self.bts is None else 0) | (PEBS_UNAVAILABLE if self.pebs is None else 0)
+
+    def _said_besides(self, leaf: int, subleaf: int, said: Leaf) -> Leaf:
+        """CPUID, which without branch records and debug store would be that."""
+        said = self.with_branches(leaf, subleaf, said)
+        return pebs_module.answer(leaf, said) if self._stores else said
+
+    def pause(self) -> None:
+        super().pause()
+        for part in self._stores:
+            if not isinstance(part, DebugStore):
+                part.pause()
+
+    def resume(self) -> None:
+        super().resume()
+        for part in self._stores:
+            if not isinstance(part, DebugStore):
+                part.resume()
+
+    def _control_debug(self) -> None:
+        """IA32_DEBUGCTL has been written."""
+        control = self.storage["IA32_DEBUGCTL"]
+        if self._enables_branches and self.branches is not None:
+            self.branches.enable(bool(control & _LBR))
+        if self.bts is not None:
+            self.bts.control(control & BRANCH_TRACE)
+
+    def _stores_interrupt(self) -> bool:
+        return bool(self._buffer_status()) or (self.bts is not None and self.bts.interrupt_asserted())
 
     def _selected(self) -> Selects:
         control = self.storage["IA32_FIXED_CTR_CTRL"]
@@ -50,4 +120,4 @@ class RecordingCounters(X86Counters):
     def _set_buffer_status(self, bits: int, overflowed: bool) -> None:
         """IA32_PERF_GLOBAL_STATUS_RESET and _SET have written ones there."""
         if bits & _BUFFER and self.pebs is not None:
-            self.pebs.set_buffer_overflowed(overflowed)
+            self.pebs.buffer_overflowed = overflowed

@@ -217,11 +217,16 @@ class MSR_PERF_METRICS(Ia32Register):
 
 
 class IA32_DEBUGCTL(Ia32Register):
-    """Debug control: what of it concerns the counters and branch records."""
+    """Debug control: what of it concerns the counters, branch records, and the branch trace store."""
 
     encoding = Msr(0x1D9)
 
     LBR = RW(0)  # branches are recorded
+    TR = RW(6)  # branch trace messages are made
+    BTS = RW(7)  # ... and stored by the DS area, rather than told on a bus
+    BTINT = RW(8)  # an interrupt comes at the threshold; else the buffer is circular
+    BTS_OFF_OS = RW(9)  # none at CPL 0
+    BTS_OFF_USR = RW(10)  # none above
     FREEZE_LBRS_ON_PMI = RW(11)
     FREEZE_PERFMON_ON_PMI = RW(12)
     FREEZE_WHILE_SMM = RW(14)  # a mode that there is not
@@ -240,6 +245,7 @@ class IA32_X2APIC_LVT_PMI(Ia32Register):
 
 _ANY = (IA32_PERFEVTSELx.ANY.mask, sum(IA32_FIXED_CTR_CTRL.fields[f"ANY{n}"].mask for n in range(FIXED_COUNTERS)))
 _ADAPTIVE = sum(IA32_FIXED_CTR_CTRL.fields[f"ADAPTIVE{n}"].mask for n in range(FIXED_COUNTERS))
+BRANCH_TRACE = sum(IA32_DEBUGCTL.fields[name].mask for name in ("TR", "BTS", "BTINT", "BTS_OFF_OS", "BTS_OFF_USR"))
 _ANY_VERSIONS = (3, 4)
 _STREAMLINED = 4  # the version that freezes by a status bit
 ARCHITECTURAL_LBRS = 0x3F  # IA32_PERF_CAPABILITIES.LBR_FMT: their registers are IA32_LBR_*, with an enable of their own
@@ -249,13 +255,14 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
     """Declared bits that are reserved for want of a counter or a feature, by register.
 
     `counters`, `fixed`: masks of those that there are; `capabilities`: IA32_PERF_CAPABILITIES. Versions 3 and 4 have
-    ANY. Of later ones the manual says that software shall not set it; that it faults is our choice, and KVM's.
+    ANY. Of later ones the manual says that software shall not set it; that it faults is our choice, and KVM's. Who has
+    a branch trace store takes its bits away from these.
     """
     has = IA32_PERF_CAPABILITIES(capabilities)
     metrics = 0 if has.PERF_METRICS_AVAILABLE else IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask
     absent = ~counters & 0xFFFF_FFFF | (~fixed & (1 << FIXED_COUNTERS) - 1) << FIXED_SHIFT | metrics
     frozen = 0 if version >= _STREAMLINED else IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
-    debug = 0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask
+    debug = BRANCH_TRACE | (0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask)
     if not has.LBR_FMT or version < _STREAMLINED:
         frozen |= IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
     if not has.LBR_FMT:

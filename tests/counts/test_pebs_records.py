@@ -72,9 +72,12 @@ def test_registers_are_those_behind_the_instruction(core: str) -> None:
     native = run.core
     architecture = run.machine.kernel.architecture
     run.place(run.buffer.nbytes, 1)  # each record interrupts
-    run.acknowledge = lambda: (  # type: ignore[method-assign]
-        run.pmu.pebs.set_buffer_overflowed(False), stopped.append(native.registers()),
-    )  # fmt: skip
+
+    def acknowledge() -> None:
+        run.pmu.pebs.buffer_overflowed = False
+        stopped.append(native.registers())
+
+    run.acknowledge = acknowledge  # type: ignore[method-assign]
     run.run()
     records = run.records
     assert len(stopped) == len(records) > 20
@@ -98,7 +101,7 @@ def test_cycles_are_recorded_where_their_periods_end(core: str) -> None:
     native = run.core
 
     def note() -> None:
-        run.pmu.pebs.set_buffer_overflowed(False)
+        run.pmu.pebs.buffer_overflowed = False
         ahead = (run.pmu.read(IA32_A_PMCx) + WIDTH // 2) % WIDTH - WIDTH // 2  # it has been reloaded that often
         stopped.append((native.last_retired_pc, ahead + period * (len(stopped) + 2)))
 

@@ -47,7 +47,7 @@ class Kept:
     on_write: OnWrite = OnWrite.KEEP
 
 
-def _rows(processor: Processor) -> tuple[Kept, ...]:
+def _rows(processor: Processor, unavailable: int) -> tuple[Kept, ...]:
     ratio = processor.frequency_hz // BUS_HZ & 0xFF
     fixed = (0x250, 0x258, 0x259, *range(0x268, 0x270))
     return (
@@ -59,11 +59,11 @@ def _rows(processor: Processor) -> tuple[Kept, ...]:
         *(Kept(number, f"IA32_MTRR_FIX_{number:x}", 0x0606_0606_0606_0606) for number in fixed),
         Kept(0x2FF, "IA32_MTRR_DEF_TYPE", MTRR_ENABLED),
         Kept(0x277, "IA32_PAT", PAT_AT_RESET),
-        *(_amd() if processor.vendor == AMD else _intel(ratio)),
+        *(_amd() if processor.vendor == AMD else _intel(ratio, unavailable)),
     )
 
 
-def _intel(ratio: int) -> tuple[Kept, ...]:
+def _intel(ratio: int, unavailable: int) -> tuple[Kept, ...]:
     return (
         Kept(0x3A, "IA32_FEATURE_CONTROL", 1, on_write=OnWrite.FAULT),  # locked, with nothing on
         Kept(0xCE, "MSR_PLATFORM_INFO", ratio << 8 | ratio << 40, on_write=OnWrite.FAULT),
@@ -72,7 +72,7 @@ def _intel(ratio: int) -> tuple[Kept, ...]:
         Kept(ARCH_CAPABILITIES, "IA32_ARCH_CAPABILITIES", NOT_VULNERABLE, on_write=OnWrite.FAULT),
         Kept(0x198, "IA32_PERF_STATUS", ratio << 8, on_write=OnWrite.FAULT),
         Kept(0x199, "IA32_PERF_CTL", ratio << 8),
-        Kept(0x1A0, "IA32_MISC_ENABLE", FAST_STRINGS | PERFMON | NO_BTS | NO_PEBS),
+        Kept(0x1A0, "IA32_MISC_ENABLE", FAST_STRINGS | PERFMON | unavailable),
     )
 
 
@@ -141,9 +141,11 @@ def claim(
     registers: SystemRegisters,
     processor: Processor,
     deadline: tuple[Callable[[], int], Callable[[int], None]],
+    unavailable: int = NO_BTS | NO_PEBS,
 ) -> tuple[dict[int, str], list[Value]]:
-    """Of one CPU; `deadline` reads and writes IA32_TSC_DEADLINE. The registers' names, and what they keep."""
-    rows = _rows(processor)
+    """Of one CPU; `deadline` reads and writes IA32_TSC_DEADLINE; `unavailable`: bits of IA32_MISC_ENABLE. The
+    registers' names, and what they keep."""
+    rows = _rows(processor, unavailable)
     values = [Value(row.initial) for row in rows]
     for row, value in zip(rows, values, strict=True):
         registers.claim(Msr(row.number), _access(row, value))

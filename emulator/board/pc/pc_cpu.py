@@ -88,7 +88,9 @@ class PcCpu:
         registers.claim_cpuid(cpuid)
         timer = self.apic.timer
         deadline = (lambda: timer.deadline), timer.set_deadline
-        self.msr_names, self._msrs = msrs.claim(registers, processor, deadline)
+        self.msr_names, self._msrs = msrs.claim(
+            registers, processor, deadline, *([] if pmu is None else [pmu.unavailable])
+        )
         self.msr_names |= x2apic.claim(registers, self.apic)
         if pmu is not None:
             registers.amend_cpuid(pmu.cpuid)

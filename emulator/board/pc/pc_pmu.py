@@ -15,6 +15,10 @@ class PcPmu(Protocol):
     tell: Callable[[str], None]  # of what the guest asks it for, and does not get
 
     @property
+    def unavailable(self) -> int:
+        """Bits of IA32_MISC_ENABLE: what of the debug store it has not."""
+
+    @property
     def masks_its_vector(self) -> bool:
         """Whether the local APIC masks LVT_PMC as it delivers the interrupt: Intel's do, AMD's do not."""
 

@@ -24,7 +24,7 @@ class BtsUnit {
     BtsUnit(const BtsUnit&) = delete;
     BtsUnit& operator=(const BtsUnit&) = delete;
 
-    void begin(nb::handle area, nb::handle buffer, bool interrupts) {
+    void begin(nb::handle area, nb::handle buffer, bool interrupts, LevelMask levels) {
         auto area_memory = std::make_unique<WritableMemory>(area);
         auto buffer_memory = std::make_unique<WritableMemory>(buffer);
         const std::span<uint8_t> bytes = area_memory->bytes();
@@ -33,6 +33,7 @@ class BtsUnit {
         store_.begin({reinterpret_cast<uint64_t*>(bytes.data()), 4}, buffer_memory->bytes(), interrupts);
         area_ = std::move(area_memory);
         buffer_ = std::move(buffer_memory);
+        store_.wanted.levels = levels;
         core_.listen(store_);
     }
     void end() {
@@ -54,7 +55,8 @@ class BtsUnit {
 void bind_branch_trace_store(nb::module_& module) {
     nb::class_<BtsUnit>(module, "BranchTraceStore")
         .def(nb::init<Core&>(), nb::arg("core"), nb::keep_alive<1, 2>())
-        .def("begin", &BtsUnit::begin, nb::arg("area"), nb::arg("buffer"), nb::arg("interrupts"))
+        .def("begin", &BtsUnit::begin, nb::arg("area"), nb::arg("buffer"), nb::arg("interrupts"),
+             nb::arg("levels") = EVERY_LEVEL)
         .def("end", &BtsUnit::end)
         .def_prop_ro("interrupt_pending", [](BtsUnit& self) { return self.store().interrupt_pending(); })
         .def("clear_interrupt", [](BtsUnit& self) { self.store().clear_interrupt(); });

@@ -18,7 +18,7 @@ from perfcore.events.event import PerfEvent
 from perfcore.events.permission import may_watch_kernel
 from perfcore.events.pmu_driver import AuxUnit
 from pmu.intel.bts import IA32_DEBUGCTL_TRACE, RECORD, BranchTraceStore
-from pmu.intel.debug_store import BTS, BTS_AT, IA32_DS_AREA, DebugStore
+from pmu.intel.debug_store import BTS, BTS_AT, IA32_DS_AREA, AllocatedStore
 from pmu.unit_pmu import UnitPmu
 
 _SAFETY_MARGIN = 4080  # BTS_SAFETY_MARGIN: bytes between the threshold and the end, for what is on its way
@@ -61,7 +61,7 @@ class IntelBts(UnitDriver):
     pausable = False
     takes_snapshots = False
 
-    def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu], stores: Sequence[DebugStore]) -> None:
+    def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu], stores: Sequence[AllocatedStore]) -> None:
         """`stores`: of each CPU, in one memory, with its area."""
         super().__init__(source, type)
         self.aux: AuxUnit[PerfEvent] = self

@@ -35,7 +35,7 @@ from perfcore.events.drivers.pebs_records import (
 from perfcore.events.event import PerfEvent
 from pmu.device import Pmu
 from pmu.event import Event
-from pmu.intel.debug_store import PEBS, PEBS_AT, RESET_BYTES, RESETS_AT, DebugStore, area_bytes, general_resets
+from pmu.intel.debug_store import PEBS, PEBS_AT, RESET_BYTES, RESETS_AT, AllocatedStore, area_bytes, general_resets
 from pmu.intel.pebs_registers import (
     IA32_PEBS_ENABLE,
     LOAD_LATENCY_SHIFT,
@@ -78,7 +78,7 @@ class EventPebs:
 class _OnCpu:
     """One CPU's part: its debug store and who writes into it."""
 
-    def __init__(self, cpu: Cpu, pmu: Pmu, store: DebugStore) -> None:
+    def __init__(self, cpu: Cpu, pmu: Pmu, store: AllocatedStore) -> None:
         self.cpu = cpu
         self.pmu = pmu
         self.area = area = store.area(area_bytes(pmu.counters))
@@ -102,7 +102,7 @@ class IntelPebs:
     """Of all CPUs that have it, for their counters' driver."""
 
     def __init__(
-        self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], stores: Sequence[DebugStore], *, adaptive: bool, hz: int
+        self, cpus: Sequence[Cpu], pmus: Sequence[Pmu], stores: Sequence[AllocatedStore], *, adaptive: bool, hz: int
     ) -> None:
         """`hz`: of the time stamp counter, which has counted since CLOCK_MONOTONIC was 0, in whole seconds."""
         self.adaptive = adaptive

@@ -212,7 +212,8 @@ class Made:
         model = pmu_of(core, "x86_64", on_a_board=True)
         self.hardware = Hardware(MachineConfig("x86_64", core, 64 << 20, most_instructions=10_000_000))
         self.output = bytearray()
-        outside = Outside(self.output.extend, lambda text: None, observers=observers)
+        self.told: list[str] = []
+        outside = Outside(self.output.extend, self.told.append, observers=observers)
         boot = None if file is None else Boot(read_pc_image(file))
         board, _, _ = BOARDS["pc"].build(self.hardware, model, boot, outside)
         assert isinstance(board, Pc)
@@ -297,7 +298,7 @@ ROWS = {
         0x69F: (0, ALL_ONES, ALL_ONES),
         0x6DF: (0, ALL_ONES, ALL_ONES),
         0xDDF: (0, 0xE000_0000_0000_FFFF, 0x8000_0000_0000_FFFF),  # there are no transactions
-        0x1D9: (0, 0x5801, 0x5801),  # last: then there are branches
+        0x1D9: (0, 0x5FC1, 0x5FC1),  # with those of BTS. Last: then there are branches
     },
     "arch_lbr": {
         0x14CE: (0, 0x7F000F, 0x7F000F),

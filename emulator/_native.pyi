@@ -337,6 +337,8 @@ class BranchRecords(RetirementListener):
         """The next branch has none before it, from which its cycles would be."""
     def forget_time_at_entries(self) -> None:
         """Nor has the first one behind what is not recorded, from now on: at other levels, or of a modelled kernel."""
+    def pass_entry(self) -> None:
+        """The next entry is none of those: there it only begins to listen again, after whoever has it was saved."""
     def clear(self) -> None:
         """All entries are empty."""
     def saved_state(self) -> bytes:

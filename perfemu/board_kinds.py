@@ -18,7 +18,7 @@ from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
 from perfemu.board_pc_units import add_debug_store, pc_units
-from perfemu.board_units import board_spe
+from perfemu.board_units import board_brbe, board_spe
 from perfemu.pmu_kinds import branch_unit
 from pmu.amd.core_counters import CoreCounters
 from pmu.arm.pmuv3 import PmuV3
@@ -62,7 +62,10 @@ def _virt(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outsi
     profiling = board_spe(hardware, model)
     if model.driver != "arm_pmuv3":  # whose registers no AArch64 instruction names: it only measures
         return Virt(hardware, boot, outside, monitors=monitors, profiling=profiling), (), monitors
-    pmus = [PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model) for cpu in hardware.cpus]
+    pmus = [
+        PmuV3(cpu.core.add_bank(model.bank_size(model.counters)), model, branches=board_brbe(cpu, hardware, model))
+        for cpu in hardware.cpus
+    ]
     return Virt(hardware, boot, outside, pmus, monitors, profiling), pmus, monitors
 
 

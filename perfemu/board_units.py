@@ -1,4 +1,5 @@
-"""The units that the guest of a board programs besides its CPUs' PMU: Arm's Statistical Profiling Extension."""
+"""The units that the guest of a virt programs besides its CPUs' PMU: Arm's Statistical Profiling Extension, and the
+Branch Record Buffer Extension, which is a part of the PMU's registers."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from emulator.cpu import Cpu, Level, WalkFault
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.machine import Hardware
 from emulator.sysregs import Access, SysReg, SystemRegisters
+from pmu.arm.branch_record_buffer import BranchRecordBuffer
 from pmu.arm.spe import SpeUnit
 from pmu.arm.spe_registers import SpeVersion
 from pmu.model import PmuModel
@@ -98,3 +100,10 @@ def board_spe(hardware: Hardware, model: PmuModel) -> list[BoardSpe]:
             version = SpeVersion[source.version.upper()]
             return [BoardSpe(hardware.memory, hardware.clock, version) for _ in hardware.cpus]
     return []
+
+
+def board_brbe(cpu: Cpu, hardware: Hardware, model: PmuModel) -> BranchRecordBuffer | None:
+    """Of a CPU whose core is lent it. Its registers are the PMU's."""
+    if "brbe" not in model.units:
+        return None
+    return BranchRecordBuffer(cpu.core, model.branch_records, lambda: hardware.clock.at(cpu.core.cycles) // NS_PER_TICK)

@@ -43,6 +43,11 @@ class GuestPmuRegisters:
     def interrupt_asserted(self) -> bool:
         return self._pmu.interrupt_asserted()
 
+    def pause(self) -> None:
+        """A hypervisor's guest has counters alone, which do not listen."""
+
+    def resume(self) -> None: ...
+
     def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None:
         """All that EL1 and EL0 may name: who may reach what is said at each access."""
         device = self._pmu.shared.device

@@ -96,7 +96,9 @@ class BranchUnit(ABC):
     def resume(self) -> None:
         """... or has been saved or restored: it goes on by its registers."""
         self._select()
-        self._listen(self._enabled and not self.frozen)
+        if self._enabled and not self.frozen:
+            self._records.pass_entry()
+            self._listen(True)
 
     @abstractmethod
     def _select(self) -> None:

@@ -62,6 +62,10 @@ class BoardPmu(Protocol):
         """Claim its registers; `level`: at which an access happens."""
 
     def interrupt_asserted(self) -> bool: ...
+    def pause(self) -> None:
+        """The board is about to be saved, or restored: nothing of it listens to the core until `resume`."""
+
+    def resume(self) -> None: ...
 
 
 class BoardMonitors(Protocol):
@@ -184,12 +188,16 @@ class BoardCpu:
 
     def pause_units(self) -> None:
         """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
-        if self._profiling is not None:
-            self._profiling.pause()
+        for unit in self._listening:
+            unit.pause()
 
     def resume_units(self) -> None:
-        if self._profiling is not None:
-            self._profiling.resume()
+        for unit in self._listening:
+            unit.resume()
+
+    @property
+    def _listening(self) -> list[BoardPmu | BoardProfiling]:
+        return [unit for unit in (self._pmu, self._profiling) if unit is not None]
 
     def start(self, entry: int, argument: int) -> None:
         """As PSCI's CPU_ON does, and the board at power-up: at EL1, interrupts masked, with the MMU off."""

@@ -13,6 +13,8 @@ from pmu.register import Register
 class PmuBranches(PmuSnapshots):
     """Its unit is frozen once for each overflow: one whose bit has been set before is an old one."""
 
+    kept = (*PmuSnapshots.kept, "_seen", "_branch_units")
+
     def __init__(
         self,
         bank: CounterBank,
@@ -22,6 +24,7 @@ class PmuBranches(PmuSnapshots):
     ) -> None:
         """`branches`: the core's branch records, if it has any."""
         self.branches = branches
+        self._branch_units = [] if branches is None else [branches]
         self._seen = 0  # the bits of PMOVSCLR_EL0 that have done their work
         super().__init__(bank, model, counters)
 
@@ -32,6 +35,15 @@ class PmuBranches(PmuSnapshots):
         for register, access in self.branches.accesses().items():
             self._compute(register, access.read, access.write)
         self._compute(BRBCR_EL1, self._readers[BRBCR_EL1], self._control_branches)
+
+    def pause(self) -> None:
+        """Nothing of it listens to the core until `resume`: it is about to be saved, or restored."""
+        for unit in self._branch_units:
+            unit.pause()
+
+    def resume(self) -> None:
+        for unit in self._branch_units:
+            unit.resume()
 
     def registers_of(self, register: type[Register]) -> int:
         shown = self.branches is not None and register in self.branches.accesses()

@@ -65,8 +65,14 @@ ProbeMask operation_probes(const Row& row) {
 }
 
 void trap_system_register(Op& op, uint32_t word, Level level) {
-    constexpr uint32_t MASK = 0xffd00000, MOVE = 0xd5100000;  // 1101 0101 00 L 1 o0 ...
+    constexpr uint32_t MASK = 0xffd00000, MOVE = 0xd5100000;                           // 1101 0101 00 L 1 o0 ...
+    constexpr uint32_t BRANCH_RECORDS_MASK = 0xffffffdf, BRANCH_RECORDS = 0xd509729f;  // SYS #1, C7, C2, #4 and #5
     constexpr unsigned READS_BIT = 21;
+    if ((word & BRANCH_RECORDS_MASK) == BRANCH_RECORDS && level == Level::KERNEL) {
+        op.trap_register = static_cast<int8_t>(rd(word));
+        op.trap = Trap::MSR;
+        op.trap_encoding = static_cast<uint16_t>(field(word, 5, 15));
+    }
     if ((word & MASK) != MOVE) return;
     const auto encoding = static_cast<uint16_t>(field(word, 5, 15) | 1 << 15);
     if (std::ranges::find(EXECUTED_REGISTERS, encoding) != EXECUTED_REGISTERS.end()) return;

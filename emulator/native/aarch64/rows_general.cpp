@@ -114,6 +114,7 @@ constexpr Row KERNEL_INSTRUCTIONS[] = {
     Row{0xffffffff, 0xd69f03e0, "ERET", SYSTEM, SERIALIZES}.of_kernels(CHANGES_LEVEL | CHANGES_MASKS),
     Row{0xfffff000, 0xd5088000, "TLBI", SYSTEM, RD_X | SERIALIZES}.of_kernels(FORGETS_TRANSLATIONS),
     Row{0xfffff000, 0xd5087000, "IC", SYSTEM, RD_X}.of_kernels(),  // DC, AT
+    Row{0xffffffdf, 0xd509729f, "BRB IALL", SYSTEM}.of_kernels(),  // INJ; the machine's to answer
     Row{0xfffff0ff, 0xd50040bf, "MSR SPSel", SYSTEM, SERIALIZES}.of_kernels(),
     Row{0xfffff0ff, 0xd500409f, "MSR PAN", SYSTEM, SERIALIZES}.of_kernels(CHANGES_TRANSLATION),
     Row{0xfffff0ff, 0xd500407f, "MSR UAO", SYSTEM, SERIALIZES}.of_kernels(CHANGES_TRANSLATION),

@@ -19,6 +19,7 @@ void bind_branch_records(nb::module_& module) {
         .def("record_at", &BranchRecords::record_at, nb::arg("levels"))
         .def("note", &BranchRecords::note, nb::arg("cycles"), nb::arg("mispredictions"))
         .def("forget_time", &BranchRecords::forget_time)
+        .def("pass_entry", &BranchRecords::pass_entry)
         .def("forget_time_at_entries", &BranchRecords::forget_time_at_entries)
         .def("clear", &BranchRecords::clear)
         .def("saved_state", &saved_state<BranchRecords>)

@@ -1,6 +1,7 @@
 #include "units/branch_records.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 namespace perfemu {
 
@@ -25,7 +26,7 @@ void BranchRecords::note(bool cycles, bool mispredictions) {
 }
 
 void BranchRecords::entered(uint64_t, uint64_t) {
-    if (forgets_at_entries_) timed_ = false;
+    if (!std::exchange(passes_entry_, false) && forgets_at_entries_) timed_ = false;
 }
 
 void BranchRecords::changed_level(Level level) {

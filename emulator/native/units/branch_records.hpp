@@ -45,6 +45,8 @@ class BranchRecords final : public RetirementListener {
     void forget_time() { timed_ = false; }
     // Nor has the first one behind what was not recorded: whatever is at another level, or of a modelled kernel.
     void forget_time_at_entries() { forgets_at_entries_ = true; }
+    // The next entry is none: there it only begins to listen again, after whoever has it was saved.
+    void pass_entry() { passes_entry_ = true; }
 
     void branch(const RetiredBranch& branch) override;
     void skipped(uint64_t branches) override;
@@ -76,6 +78,7 @@ class BranchRecords final : public RetirementListener {
     bool notes_cycles_ = true;
     bool notes_mispredictions_ = true;
     bool forgets_at_entries_ = false;
+    bool passes_entry_ = false;
 };
 
 }  // namespace perfemu

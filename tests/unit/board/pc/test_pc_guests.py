@@ -107,3 +107,50 @@ def test_all_checks_of_the_image_in_c_pass_in_a_guest(tmp_path: Path) -> None:
     assert (image.exit_status, lines[-1]) == (1, "all passed")
     assert sum(line.startswith("PASS") for line in lines) > 200
     assert counted.count() == alone("user", "ideal")["u"]
+
+
+# CPUID leaf 1's DS, DTES64; IA32_PERF_CAPABILITIES' LBR and PEBS formats; how many of four MSRs of LBR, PEBS and the
+# debug store are #GP; what IA32_MISC_ENABLE says of BTS and PEBS: unavailable.
+UNITS = """
+main:   handle  13, refused
+        mov     $1, %eax
+        cpuid
+        mov     %edx, %r12d
+        shr     $21, %r12d
+        and     $1, %r12d
+        and     $4, %ecx
+        mov     %ecx, %r13d
+        value   %r12
+        value   %r13
+        mov     $0x345, %ecx
+        rdmsr
+        and     $0xF3F, %eax
+        call    puthex
+        .irp    register, 0x1C8, 0x680, 0x600, 0x3F1
+        mov     $\\register, %ecx
+        rdmsr
+        .endr
+        value   faults
+        mov     $0x1A0, %ecx
+        rdmsr
+        shr     $11, %eax
+        and     $3, %eax
+        call    puthex
+        jmp     newline
+refused:
+        addq    $2, 16(%rbx)
+        incl    faults
+        ret
+        .data
+faults: .quad   0
+        .text
+"""
+
+
+def test_a_guest_is_shown_no_unit_that_it_is_not_given(tmp_path: Path) -> None:
+    path = tmp_path / "units"
+    path.write_bytes(assembled(UNITS))
+    (neighbour,) = images(tmp_path, "user")
+    machines = VirtualMachines([path, neighbour], board="pc", core="skylake", memory=MEMORY, slice_us=0.3)
+    machines.run()
+    assert machines.guests[0].console.decode() == " 0 0 0 4 3\n"

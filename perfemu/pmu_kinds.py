@@ -79,9 +79,11 @@ def _branch_unit(model: PmuModel) -> str | None:
 
 
 def branch_unit(core: Core, model: PmuModel) -> BranchUnit | None:
-    """What records the branches of an x86-64 core, for a guest that programs it: Zen 3's BRS is none of those."""
-    unit = _branch_unit(model)
-    return _OF_X86[unit]().make(core) if unit in _OF_X86 else None
+    """What records the branches of an x86-64 core, for a guest that programs it: Zen 3's BRS is none of those, nor is
+    what goes with other PMUs than the core has been given."""
+    fitting = [unit for unit, driver in _BRANCH_UNITS.items() if driver == model.driver]
+    units = [unit for unit in fitting if unit in model.units and unit in _OF_X86]
+    return _OF_X86[units[0]]().make(core) if units else None
 
 
 def _x86_unit(model: PmuModel) -> _BranchUnit | None:

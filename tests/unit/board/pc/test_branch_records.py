@@ -333,3 +333,15 @@ def test_a_core_that_has_none_has_no_register_of_theirs() -> None:
     registers = made.hardware.cpus[0].system_registers
     assert not made.board.cpus[0].msr_names.keys() & {0x1C8, 0x1C9, 0x14CE, 0x680, 0xC000_010E}
     assert registers.cpuid(7, 0)[3] >> 19 & 1 == 0
+
+
+def test_with_another_pmu_than_the_cores_own_they_are_not_there() -> None:
+    """`--pmu skylake` on a zen5, and the other way."""
+    for name, pmu in (("zen5", "skylake"), ("skylake", "zen5")):
+        core = core_for(name, "x86_64", [f"pmu.x86_64={pmu}"], untimed=True)
+        hardware = Hardware(MachineConfig("x86_64", core, 64 << 20))
+        model = pmu_of(core, "x86_64", on_a_board=True)
+        outside = Outside(lambda data: None, pytest.fail)
+        board, _, _ = BOARDS["pc"].build(hardware, model, Boot(read_pc_image(assembled("main: ret\n"))), outside)
+        assert isinstance(board, Pc)
+        assert not board.cpus[0].msr_names.keys() & {0x1C8, 0xC000_010E}

@@ -32,12 +32,15 @@ enum { NMI = 2, VECTOR = 0x51, OTHER = 0x40, MASKED = 1 << 16, BY_NMI = 4 << 8 }
 enum { FREEZE = 1 << 12, COUNTED_FOR_USERS = 1 << 8 };
 #define FIXED_BIT (1ull << 32)
 #define FROZEN (1ull << 59)
+#define BRANCHES_FROZEN (1ull << 58)
+#define BUFFER_OVERFLOWED (1ull << 62)
+#define ADAPTIVE (1ull << 34) /* of a select register */
 #define METRICS_BIT (1ull << 48)
 #define WIDTH_MASK ((1ull << 48) - 1)
 #define BOTH (USERS | KERNEL | ENABLE)
 
 static unsigned version, counters, fixed;
-static bool has_metrics;
+static bool has_metrics, has_branches, has_records, has_adaptive_records; /* as IA32_PERF_CAPABILITIES says */
 
 static uint64_t read_msr(uint32_t number) {
     uint32_t low, high;
@@ -286,15 +289,18 @@ static void written_bits(uint32_t number, uint64_t bits, const char* what) {
 static void reserved_bits(void) {
     uint64_t all = ((1ull << counters) - 1) | ((1ull << fixed) - 1) << 32 | (has_metrics ? METRICS_BIT : 0);
     uint64_t any = version == 3 || version == 4 ? ANY : 0;
+    uint64_t branches = has_branches ? BRANCHES_FROZEN : 0, buffer = has_records ? BUFFER_OVERFLOWED : 0;
+    any |= has_adaptive_records ? ADAPTIVE : 0;
     written_bits(SELECT, (0xffffffff & ~(uint64_t)ANY) | any, "bits of IA32_PERFEVTSEL0");
     written_bits(WIDE_COUNTER, WIDTH_MASK, "bits of IA32_A_PMC0");
     written_bits(FIXED, WIDTH_MASK, "bits of IA32_FIXED_CTR0");
     uint64_t control = 0;
-    for (unsigned n = 0; n < fixed; n++) control |= (any ? 15ull : 11ull) << 4 * n;
+    for (unsigned n = 0; n < fixed; n++) control |= (any & ANY ? 15ull : 11ull) << 4 * n;
+    for (unsigned n = 0; n < fixed; n++) control |= has_adaptive_records ? 1ull << (32 + 4 * n) : 0;
     written_bits(FIXED_CONTROL, control, "bits of IA32_FIXED_CTR_CTRL");
     written_bits(CONTROL, all, "bits of IA32_PERF_GLOBAL_CTRL");
-    written_bits(RESET, all | FROZEN | 7ull << 61, "bits of IA32_PERF_GLOBAL_STATUS_RESET");
-    written_bits(SET, all | FROZEN, "bits of IA32_PERF_GLOBAL_STATUS_SET");
+    written_bits(RESET, all | FROZEN | branches | 7ull << 61, "bits of IA32_PERF_GLOBAL_STATUS_RESET");
+    written_bits(SET, all | FROZEN | branches | buffer, "bits of IA32_PERF_GLOBAL_STATUS_SET");
     written_bits(STATUS, 0, "IA32_PERF_GLOBAL_STATUS is not written");
     written_bits(IN_USE, 0, "IA32_PERF_GLOBAL_INUSE is not written");
     written_bits(CAPABILITIES, 0, "IA32_PERF_CAPABILITIES is not written");
@@ -355,6 +361,9 @@ void check_perfmon(void) {
     if (version >= 6) extended_leaf();
     uint64_t capabilities = read_msr(CAPABILITIES);
     has_metrics = capabilities >> 15 & 1;
+    has_branches = capabilities & 63;
+    has_records = capabilities >> 8 & 15;
+    has_adaptive_records = capabilities >> 14 & 1;
     check(capabilities >> 13 & 1, "counters can be written in full", capabilities);
     expect(read_msr(CONTROL), (1u << counters) - 1, "all counters are enabled at reset");
     expect(read_msr(STATUS) | read_msr(SELECT) | read_msr(FIXED_CONTROL) | read_msr(COUNTER), 0, "all else is zero");

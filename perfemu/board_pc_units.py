@@ -90,6 +90,8 @@ class LinearMemory:
         assert tables is not None, "its kernel executes"
         first, offset = None, address % PAGE_SIZE
         pages = -(-(offset + size) // PAGE_SIZE)
+        if pages > self._memory.size_bytes // PAGE_SIZE:
+            return None
         for number in range(pages):
             page, fault, *_ = tables.walk(address - offset + number * PAGE_SIZE & LAST_ADDRESS, Level.KERNEL)
             if page is None or fault != WalkFault.NONE or not page[1] & PROT_WRITE:

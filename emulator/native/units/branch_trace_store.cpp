@@ -21,12 +21,19 @@ uint64_t BranchTraceStore::room() const {
     return (area_[INTERRUPT_THRESHOLD] - area_[INDEX]) / RECORD_BYTES;
 }
 
+// Whether a record can be there. What the area says may be a guest's, and change at any time.
+bool BranchTraceStore::has_room(uint64_t index) const {
+    const uint64_t base = area_[BASE], maximum = area_[ABSOLUTE_MAXIMUM];
+    if (index < base || index > maximum || maximum - index < RECORD_BYTES) return false;
+    return buffer_.size() >= RECORD_BYTES && index - base <= buffer_.size() - RECORD_BYTES;
+}
+
 void BranchTraceStore::branch(const RetiredBranch& branch) {
     if (!branch.taken) return;
     const uint64_t base = area_[BASE];
     uint64_t index = area_[INDEX];
-    if (index + RECORD_BYTES > area_[ABSOLUTE_MAXIMUM]) {
-        if (interrupts_) return;  // full, until software takes the records away
+    if (!has_room(index)) {
+        if (interrupts_ || !has_room(base)) return;  // full, until software takes the records away
         index = base;
     }
     const std::array<uint64_t, 3> record{branch.from, branch.to, branch.mispredicted ? 0 : PREDICTED};

@@ -31,6 +31,8 @@ class BranchTraceStore final : public RetirementListener {
     uint64_t room() const override;
 
   private:
+    bool has_room(uint64_t index) const;
+
     enum Word { BASE, INDEX, ABSOLUTE_MAXIMUM, INTERRUPT_THRESHOLD };
     static constexpr uint64_t PREDICTED = 1 << 4;
 

@@ -173,9 +173,10 @@ bool Pebs::record(unsigned number, const RetiredOp& op) {
         write_fixed_format(applicable, op);
     const size_t size = words_.size() * sizeof(uint64_t);
     uint64_t& index = area_[INDEX];
-    if (index < area_[BASE] || index + size > area_[ABSOLUTE_MAXIMUM] || index + size - area_[BASE] > buffer_.size())
-        return false;
-    uint8_t* const at = buffer_.data() + (index - area_[BASE]);
+    const uint64_t base = area_[BASE], maximum = area_[ABSOLUTE_MAXIMUM];  // which may be a guest's to change
+    if (index < base || index > maximum || maximum - index < size) return false;
+    if (buffer_.size() < size || index - base > buffer_.size() - size) return false;
+    uint8_t* const at = buffer_.data() + (index - base);
     std::memcpy(at, words_.data(), size);
     index += size;
     constexpr size_t APPLICABLE_FIXED = 18, APPLICABLE_ADAPTIVE = 2;  // words

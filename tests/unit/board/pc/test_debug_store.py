@@ -66,6 +66,11 @@ main:   handle  0x80, called
         put     0x3F1, PEBS
         put     0x1D9, CONTROL
         put     0x38F, 1
+        .if     SPOILED
+        .irp    n, 1, 5
+        word    \\n, SPOILED
+        .endr
+        .endif
         push    $USER_DATA
         push    $user_stack_top
         push    $0x202
@@ -106,11 +111,20 @@ FORMAT_3 = struct.Struct("<25Q")
 BASIC_4 = struct.Struct("<4Q")  # of format 4: format and size, RIP, applicable counters, TSC
 
 
-def image(control: int, pebs: int = 0, *, buffer: int = 0x1000, threshold: int = 0x800, area: int = ELSEWHERE) -> bytes:
-    """`threshold`: in bytes from the buffer's begin. PEBS records the instruction of counter 0's overflow."""
+def image(
+    control: int,
+    pebs: int = 0,
+    *,
+    buffer: int = 0x1000,
+    threshold: int = 0x800,
+    area: int = ELSEWHERE,
+    spoiled: int = 0,
+) -> bytes:
+    """`threshold`: in bytes from the buffer's begin. `spoiled`: what its software makes of both indices at last. PEBS records the instruction of counter 0's overflow."""
     values = {
         "CONTROL": control, "PEBS": pebs, "SELECTED": 0x0051_00C0 if pebs else 0, "PERIOD": OVERFLOW,
         "BTS_BYTES": buffer, "BTS_THRESHOLD": threshold, "DS": area,
+        "SPOILED": spoiled,
     }  # fmt: skip
     return assembled("".join(f"        .set {name}, {value}\n" for name, value in values.items()) + PROGRAM)
 
@@ -193,6 +207,14 @@ def test_an_area_of_nothing_is_told_of(control: int, pebs: int, what: str) -> No
     (told,) = made.told
     assert told.startswith(f"Intel {what}")
     assert "0x7ffffff000" in told
+
+
+@pytest.mark.parametrize("spoiled", [(1 << 64) - 8, 8, ELSEWHERE + 0x3FF0, ELSEWHERE])
+def test_an_index_that_has_become_wrong_leads_nowhere(spoiled: int) -> None:
+    """Behind all memory, before the buffers, beyond their ends, at the area itself."""
+    made = Made("skylake", image(TR_BTS | BTINT, 1, spoiled=spoiled))
+    made.lines()
+    assert words(made, 8, 1) == words(made, 40, 1) == (spoiled,)  # where they would be if a record had been written
 
 
 @pytest.mark.parametrize("file", [image(TR_BTS | BTINT, threshold=120), image(0, pebs=1)], ids=["bts", "pebs"])

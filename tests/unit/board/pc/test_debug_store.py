@@ -120,7 +120,8 @@ def image(
     area: int = ELSEWHERE,
     spoiled: int = 0,
 ) -> bytes:
-    """`threshold`: in bytes from the buffer's begin. `spoiled`: what its software makes of both indices at last. PEBS records the instruction of counter 0's overflow."""
+    """`threshold`: in bytes from the buffer's begin. `spoiled`: what its software makes of both indices at last. PEBS
+    records the instruction of counter 0's overflow."""
     values = {
         "CONTROL": control, "PEBS": pebs, "SELECTED": 0x0051_00C0 if pebs else 0, "PERIOD": OVERFLOW,
         "BTS_BYTES": buffer, "BTS_THRESHOLD": threshold, "DS": area,

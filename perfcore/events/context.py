@@ -137,11 +137,12 @@ class PerfEventContext:
 
     def _move(self, leader: PerfEvent, driver: Driver) -> None:
         """A group of software events gets one that needs a counter (``move_group`` of perf_event_open): it is installed
-        anew, and each event of it is as its attr says, whatever ioctls have said since."""
+        anew, and each event of it is as its attr says, whatever ioctls have said since; but for those of a child, which
+        are as their parent's."""
         self.take_off(leader)
         self.pmu_of[leader].remove(leader)
         self._lead(leader, self._pmu(driver))
-        for event in leader.group():
+        for event in leader.group() if leader.parent is None else ():
             event.set_state(EventState.OFF if event.attr.disabled else EventState.INACTIVE)
 
     def mapped(self, event: PerfEvent) -> None:

@@ -152,3 +152,18 @@ def test_a_software_group_that_gets_a_hardware_event_is_installed_anew():
     assert active([other, leader, sibling]) == [0]
     machine.run(TICK_NS)
     assert active([other, leader, sibling]) == [1, 2]
+
+
+def test_the_copies_of_a_group_that_a_software_event_leads_are_on_as_those_of_the_parent_are():
+    """Although their attr says `disabled`: that was before the parent was switched on."""
+    machine = FakeMachine("aarch64", counters=1)
+    leader = machine.open(DUMMY.copy(disabled=1, inherit=1))
+    sibling = machine.open(INSTRUCTIONS.copy(inherit=1), group=leader)
+    machine.open(DUMMY)  # of the parent alone: so the two contexts are not exchanged at the switch
+    leader.enable()
+    child = FakeTask(2000, machine.cpu)
+    machine.tracepoints.task_fork.fire(machine.task, child)
+    machine.run(100)
+    machine.switch_to(child)
+    machine.run(10)
+    assert sibling.read_values().value == 110

@@ -17,9 +17,18 @@ class AuxReader:
     """Of `buffer`, number `index`, into whose AUX area the unit of `event` writes."""
 
     def __init__(
-        self, event: PerfEvent, buffer: RingBuffer, index: int, pages: int, pmu: UnitPmu, tid: int | None
+        self,
+        event: PerfEvent,
+        buffer: RingBuffer,
+        index: int,
+        pages: int,
+        pmu: UnitPmu,
+        tid: int | None,
+        *,
+        overwrite: bool = False,
     ) -> None:
-        """`pages`: 2**n; `pmu`: that unit's; `tid`: of the first task of which it is.
+        """`pages`: 2**n; `pmu`: that unit's; `tid`: of the first task of which it is. `overwrite`: only the latest is
+        wanted, so that the unit goes round.
 
         Raises UsageError where the unit can do nothing with as many.
         """
@@ -33,8 +42,10 @@ class AuxReader:
         self._tid = tid
         self._now_ns = event.now_ns
         self._pmu = pmu
-        self._area = buffer.aux = _area(event, unit, buffer, offset, size)
+        self._area = buffer.aux = _area(event, unit, buffer, offset, size, overwrite)
         self._area.mappings = 1
+        self._last_head = 0  # of the last snapshot
+        self._wrapped = False
 
     def read(self) -> AuxTrace | None:
         """What has been written since the last time, which the unit may then write over; None: nothing."""
@@ -52,8 +63,30 @@ class AuxReader:
         mmap_page.AUX_TAIL.write(area.page, area.head)
         return AuxTrace(data, tail, self._now_ns(), self._index, self._cpu, self._tid)
 
+    def latest(self, most: int | None) -> AuxTrace | None:
+        """Of an area that is overwritten, the last `most` bytes, or all that is there. None: there is nothing new.
 
-def _area(event: PerfEvent, unit: AuxUnit[PerfEvent], buffer: RingBuffer, offset: int, size: int) -> AuxArea:
+        As auxtrace_mmap__read_snapshot(): once something is in its last page the unit is taken to have gone round, and
+        readers find by themselves what two of these have in common.
+        """
+        area, head = self._area, self._area.head
+        self._wrapped = self._wrapped or any(area.memory[-PAGE_SIZE:])
+        length = area.size if self._wrapped else head - self._last_head
+        self._last_head = head
+        if not length:
+            return None
+        length = min(length, most or area.size)
+        start = head - length
+        data = bytes(area.memory[max(start, 0) : head])
+        if start < 0:
+            data = bytes(area.memory[start:]) + data
+        offset = start + (area.size if self._wrapped else 0)
+        return AuxTrace(data, offset, self._now_ns(), self._index, self._cpu, self._tid)
+
+
+def _area(
+    event: PerfEvent, unit: AuxUnit[PerfEvent], buffer: RingBuffer, offset: int, size: int, overwrite: bool
+) -> AuxArea:
     def setup(memory: memoryview, overwrite: bool) -> object:
         private = unit.setup_aux(event, memory, overwrite)
         if private is None:
@@ -64,7 +97,7 @@ def _area(event: PerfEvent, unit: AuxUnit[PerfEvent], buffer: RingBuffer, offset
         buffer.page,
         memoryview(bytearray(size)),
         offset=offset,
-        overwrite=False,
+        overwrite=overwrite,
         watermark=event.attr.aux_watermark,
         setup=setup,
         free=unit.free_aux,

@@ -69,7 +69,7 @@ from perfemu.told import Told
 from pmu.register_view import RegisterFile, Registers
 
 if TYPE_CHECKING:
-    from perfemu.control import Control, Switch
+    from perfemu.control import Control, Snapshot, Switch
 
 MOST_IMAGE_BYTES = 1 << 30
 MOST_WHEREABOUTS = 8  # CPUs of which a line is said at a limit
@@ -220,11 +220,11 @@ class BoardSession:
         self._line(f"stopped: {why}")
         self.pause()
 
-    def obey(self, control: Control, switch: Switch) -> None:
+    def obey(self, control: Control, switch: Switch, snapshot: Snapshot | None) -> None:
         raise UsageError("--control: is of programs; a board's Linux has its own perf")
 
     def on_signal(self, call: Callable[[], object]) -> None:
-        raise UsageError("record --switch-output: is of programs: what a board maps is told once")
+        raise UsageError("record --switch-output, -S: of programs: a board's Linux has processes of its own to ask")
 
     def living(self, event: PerfEvent) -> bytes:
         raise UsageError("record --switch-output: is of programs: what a board maps is told once")

@@ -1,8 +1,8 @@
 """Control: orders that the guest gives to who measures it, at exactly the moment when it writes them: perf's --control.
 
 perf reads them from a descriptor or a FIFO of the host, where nobody can say at which instruction of the guest that is.
-So the FIFOs are the guest's, below its /dev: it writes ``enable``, ``disable``, ``ping`` or ``stop``, and reads
-``ack``.
+So the FIFOs are the guest's, below its /dev: it writes ``enable``, ``disable``, ``ping``, ``snapshot`` or
+``stop``, and reads ``ack``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _PATH = re.compile(r"/dev(/[\w-][\w.-]*)+")
 
 Switch = Callable[[bool, str], None]
 """Whether all events, or that of a name, count from now on."""
+Snapshot = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,11 @@ def read_control(text: str) -> Control:
 class Orders:
     """The FIFOs of one run, and what is done with what comes in. Make it before the run."""
 
-    def __init__(self, kernel: Kernel, control: Control, switch: Switch, stop: Callable[[], None]) -> None:
-        self._switch, self._stop = switch, stop
+    def __init__(
+        self, kernel: Kernel, control: Control, switch: Switch, stop: Callable[[], None], snapshot: Snapshot | None
+    ) -> None:
+        """`snapshot`: None where that is no command."""
+        self._switch, self._stop, self._snapshot = switch, stop, snapshot
         self._answers = Pipe(kernel.file_tree.superblock)
         self._ours = PipeEnd(self._answers, O_RDWR)  # as perf's: answers are kept, and who reads waits for one
         tree = kernel.file_tree
@@ -66,6 +70,8 @@ class Orders:
             self._switch(command == "enable", event.strip())
         elif command == "stop":
             self._stop()
+        elif command == "snapshot" and self._snapshot is not None:
+            self._snapshot()
         elif command != "ping":
             return
         with suppress(LinuxError):  # nobody has read for long

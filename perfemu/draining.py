@@ -53,12 +53,13 @@ class Drain:
         finally:
             self._interruption.release()
 
-    def now(self, *, newest: bool = False) -> None:
-        """CPU after CPU: readers sort the records of a round by time. `newest`: of those written backward, too."""
+    def now(self, *, newest: bool = False, traces: Sequence[AuxTrace] = ()) -> None:
+        """CPU after CPU: readers sort the records of a round by time. `newest`: of those written backward, too.
+        `traces`: what is to be written besides."""
         records = [buffer.drain() for buffer in self._buffers]
         records += [record for buffer in (self._newest if newest else ()) for record in buffer.newest()]
-        traces = [trace for reader in self._traces if (trace := reader.read()) is not None]
-        self._write(b"".join(records), traces)
+        read = [trace for reader in self._traces if (trace := reader.read()) is not None]
+        self._write(b"".join(records), [*read, *traces])
 
     def _write(self, records: bytes, traces: Sequence[AuxTrace]) -> None:
         if records or traces:

@@ -20,7 +20,7 @@ class Files:
     """What becomes of the records."""
 
     pages: int = RING_BUFFER_PAGES  # of each buffer
-    aux_pages: int = AUX_PAGES  # of the AUX area beside it
+    aux_pages: int | None = None  # of the AUX area beside it; None: as many as it takes
     most_bytes: int | None = None  # of a file; then the run ends: --max-size
     switching: Switching = NO_SWITCHING
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from perfemu.quantities import TIME_UNITS, time_ns
 
 if TYPE_CHECKING:
-    from perfemu.control import Control, Switch
+    from perfemu.control import Control, Snapshot, Switch
 
 INSTRUCTIONS = "i"  # behind a number
 
@@ -91,7 +91,7 @@ class Clockwork(Protocol):
     def elapsed_ns(self) -> int:
         """Simulated time since the run's beginning, on the CPU that executes."""
 
-    def obey(self, control: Control, switch: Switch) -> None:
+    def obey(self, control: Control, switch: Switch, snapshot: Snapshot | None) -> None:
         """Before the run: the guest's orders are heard."""
 
 
@@ -105,9 +105,15 @@ def at(run: Clockwork, span: Span, call: Callable[[], None]) -> None:
     run.every(span, once)
 
 
-def let_switch(run: Clockwork, when: When, switch: Switch, tell: Callable[[bool], None] | None) -> None:
+def let_switch(
+    run: Clockwork,
+    when: When,
+    switch: Switch,
+    tell: Callable[[bool], None] | None,
+    snapshot: Snapshot | None = None,
+) -> None:
     """Before the run: let `switch` hear whether counting begins or ends, as `when` and the guest say; then `tell`, who
-    also hears of one that does not begin at once."""
+    also hears of one that does not begin at once. `snapshot` is called when the guest says that, if it can."""
 
     def switched(on: bool, name: str = "") -> None:
         switch(on, name)
@@ -120,4 +126,4 @@ def let_switch(run: Clockwork, when: When, switch: Switch, tell: Callable[[bool]
         for number, moment in enumerate(when.toggles):
             at(run, moment, partial(switched, number % 2 == 0))
     if when.control is not None:
-        run.obey(when.control, switched)
+        run.obey(when.control, switched, snapshot)

@@ -19,6 +19,7 @@ from perfcore.abi.syscall_tracepoints import tracepoints_of
 from perfcore.events.event import PerfEvent
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.sideband import namespaces_of
+from perfcore.perfdata.auxtrace import pack_auxtrace_index
 from perfcore.perfdata.features import EventDescription, EventGroup, Features, JitFile
 from perfcore.perfdata.header import Feature
 from perfcore.perfdata.topology import topology
@@ -30,6 +31,7 @@ from perfemu.draining import Drain
 from perfemu.ending import Ending
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.attributes import TRACKING, Sampling, counting_attr, record_attrs
+from perfemu.events.aux_samples import Snapshots, aux_pages_of, with_aux_samples
 from perfemu.events.changes import set_filter
 from perfemu.events.spec import EventSpec
 from perfemu.file_limits import AUX_PAGES, RING_BUFFER_PAGES, LimitedRun
@@ -38,6 +40,7 @@ from perfemu.interruption import Interruption
 from perfemu.namespace import Namespace
 from perfemu.scope import PROGRAM, Scope
 from perfemu.session import Session, cannot_know
+from perfemu.snapshots import AuxSnapshots
 from perfemu.units import auxtrace_info
 
 ANY_CPU = -1
@@ -145,6 +148,18 @@ def _groups(specs: Sequence[EventSpec]) -> tuple[EventGroup, ...]:
     )
 
 
+def _snapshots(sampling: Sampling, tracing: Sequence[EventSpec]) -> Snapshots | None:
+    if sampling.snapshots is None:
+        return None
+    if not tracing:
+        raise UsageError("record -S: takes snapshots of a trace: -e intel_pt//u")
+    if not tracing[0].unit_pmu.takes_snapshots:
+        raise UsageError(f"record -S: {tracing[0].name}: of its trace there are no snapshots")
+    if sampling.aux_sample_bytes is not None:
+        raise UsageError("record -S: a trace is written by snapshots, or goes into samples (--aux-sample)")
+    return sampling.snapshots
+
+
 class Exact(Protocol):
     """What makes an exact recording: perfemu.attributing.ExactSamples, which not everybody who records has to load."""
 
@@ -171,13 +186,15 @@ class Recorder:
         command_line: tuple[str, ...] = (),
         make_exact: MakeExact | None = None,
         pages: int = RING_BUFFER_PAGES,
-        aux_pages: int = AUX_PAGES,
+        aux_pages: int | None = None,
     ) -> None:
         """`make_exact`: ExactSamples, for no samples but how often each instruction made each event. `pages`: of each
-        buffer; `aux_pages`: of the area beside it, where an event's unit traces."""
+        buffer; `aux_pages`: of the area beside it, where an event's unit traces, if the user says it."""
+        specs = with_aux_samples(specs, sampling.aux_sample_bytes)
         tracing = [spec for spec in specs if spec.traces]
         if len(tracing) > 1:
             raise UsageError(f"record: {tracing[0].name} and {tracing[1].name}: one trace is recorded at a time")
+        snapshots = _snapshots(sampling, tracing)
         sampling = replace(sampling, exact=make_exact is not None, traces=bool(tracing))
         if sampling.tracks_apart:
             specs = [*specs, TRACKING]
@@ -204,12 +221,20 @@ class Recorder:
         ]
         self._attach_buffers()
         tid = session.program_task.tid if isinstance(session, Session) and not system_wide else None
-        self._traces = [
-            AuxReader(event, buffer, number, aux_pages, spec.unit_pmu, tid)
+        sample_bytes = max((spec.aux_sample_bytes or 0 for spec in specs), default=0)
+        overwrite = snapshots is not None or sample_bytes > 0
+        aux_pages = aux_pages_of(snapshots, sample_bytes, aux_pages, AUX_PAGES)
+        readers = [
+            AuxReader(event, buffer, number, aux_pages, spec.unit_pmu, tid, overwrite=overwrite)
             for number, (events, buffer) in enumerate(zip(self._opened, self._buffers, strict=True))
             for event, spec in zip(events, specs, strict=True)
             if spec.traces
         ]
+        self._traces = () if overwrite else readers
+        self._snapshots: AuxSnapshots | None = None
+        if snapshots is not None:
+            self._snapshots = AuxSnapshots(snapshots, readers, [event for event in self._events() if event.driver.aux])
+            session.on_signal(self.snapshot)
         for event in self.tracking[:1]:
             if event.attr.cgroup:  # of the only control group that is there before anybody makes one
                 event.write_record(event.output.record(Cgroup(ROOT_ID, "/")))
@@ -226,8 +251,11 @@ class Recorder:
             self.features.other |= topology(session.guest.cpus, self.features.total_memory_kb or 0)
         self.features.tracing_data = _tracing_data(specs, session.isa)
         if tracing:
-            hz = session.core.frequency_hz
-            self.features.first_records = auxtrace_info(tracing[0], per_cpu=not sampling.per_thread, hz=hz)
+            hz, per_cpu = session.core.frequency_hz, not sampling.per_thread
+            self.features.first_records = auxtrace_info(
+                tracing[0], per_cpu=per_cpu, hz=hz, snapshot=snapshots is not None
+            )
+            self.features.other[Feature.AUXTRACE] = pack_auxtrace_index(())  # of those that are written
         if sampling.branches and not sampling.branches & BranchSampleType.CALL_STACK:  # that is a callchain to readers
             self.features.other[Feature.BRANCH_STACK] = b""
         if sampling.clock is not None:
@@ -266,12 +294,19 @@ class Recorder:
         for buffer in self._buffers:
             buffer.on_wakeup = drain
 
+    def snapshot(self) -> None:
+        """Write the latest of the trace, if that is what is wanted of it: record -S."""
+        if self._snapshots is not None and self.drain is not None:
+            self._snapshots.take(self.drain)
+
     def finish(self) -> None:
         """Write what is left, after the run."""
         assert self.drain is not None, "write_to comes first"
         if self._attribution is not None:
             self._attribution.finish()
         self.drain.now(newest=True)
+        if self._snapshots is not None:
+            self._snapshots.finish(self.drain)
 
     @property
     def samples(self) -> int:

@@ -160,7 +160,7 @@ def record(
         opened.enter_context(interruption)
         assert recorder.drain is not None, "it writes"
         limits = FileLimits(session, recorder.tracking, recorder.drain, destinations, files)
-        let_switch(session, when, recorder.switch, on_switch)
+        let_switch(session, when, recorder.switch, on_switch, recorder.snapshot)
         ending, interrupted_by = None, None
         try:
             with session.showing_progress(progress):

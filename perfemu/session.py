@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from emulator.core_file.layers import is_file
@@ -60,7 +61,7 @@ from perfemu.units import caps_of
 if TYPE_CHECKING:
     from perfcore.events.probes.definitions import ProbeDefinitions  # only those who probe load that
     from perfemu.cgroups import NamedCgroups
-    from perfemu.control import Control, Switch
+    from perfemu.control import Control, Snapshot, Switch
     from perfemu.user_probes import UserProbes  # ... and a reader of symbols
 
 
@@ -353,24 +354,28 @@ class Session:
         cpu = kernel.executing_cpu
         kernel.add_timer(cpu.core.cycles, lambda: kernel.stop(why), cpu)
 
-    def obey(self, control: Control, switch: Switch) -> None:
+    def obey(self, control: Control, switch: Switch, snapshot: Snapshot | None) -> None:
         """Before the run: the guest's orders are heard."""
 
         # only who is ordered about needs it
         from perfemu.control import Orders
 
-        Orders(self.machine.kernel, control, switch, lambda: self.stop("the guest has asked for it (--control)"))
+        stop = partial(self.stop, "the guest has asked for it (--control)")
+        Orders(self.machine.kernel, control, switch, stop, snapshot)
 
     def on_signal(self, call: Callable[[], object]) -> None:
         """Call it whenever the guest sends SIGUSR2 to its parent, which we are, as perf is."""
 
+        kernel, others = self.machine.kernel, self.machine.kernel.outside_hears
+
         def heard(pid: int, signal: int) -> bool:
             if (pid, signal) != (self.program_task.ppid, SIGUSR2):
                 return False
+            others(pid, signal)
             call()
             return True
 
-        self.machine.kernel.outside_hears = heard
+        kernel.outside_hears = heard
 
     def living(self, event: PerfEvent) -> bytes:
         """The records that `event` would have of the tasks that there are now, and of what they have mapped."""

@@ -111,7 +111,7 @@ def _add_pebs(kernel: Kernel, hardware: HardwareDriver, model: PmuModel, stores:
     hardware.pebs = IntelPebs(cpus, pmus, stores, adaptive=pebs.is_adaptive(model.version), hz=hz)
 
 
-def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
+def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int, snapshot: bool) -> bytes:
     from emulator.clock import MONOTONIC_AT_BOOT_NS
     from perfcore.events.user_page import UserClock
     from perfcore.perfdata.intel_pt_info import intel_pt_info
@@ -125,26 +125,26 @@ def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
         (clock.shift, clock.mult, zero),
         CAPABILITIES.tsc_per_crystal(hz),
         per_cpu=per_cpu,
-        snapshot=False,
+        snapshot=snapshot,
         max_nonturbo_ratio=hz // BUS_HZ,
     )
 
 
-AuxTraceInfo = Callable[[EventSpec, bool, int], bytes]
-"""The event, whether each CPU has a buffer, and Hz of the CPUs' counter of time: PERF_RECORD_AUXTRACE_INFO, and what
-must precede it."""
+AuxTraceInfo = Callable[[EventSpec, bool, int, bool], bytes]
+"""The event, whether each CPU has a buffer, Hz of the CPUs' counter of time, and whether there are snapshots alone:
+PERF_RECORD_AUXTRACE_INFO, and what must precede it."""
 
 
-def _spe_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
+def _spe_info(spec: EventSpec, per_cpu: bool, hz: int, snapshot: bool) -> bytes:
     """Timestamps are nanoseconds, as records' times are."""
     time = pack_time_conv(shift=0, multiplier=1, zero=0)
     return time + pack_auxtrace_info(AuxTraceType.ARM_SPE, (spec.type, int(per_cpu)))
 
 
-def _bts_info(spec: EventSpec, per_cpu: bool, hz: int) -> bytes:
+def _bts_info(spec: EventSpec, per_cpu: bool, hz: int, snapshot: bool) -> bytes:
     """intel_bts_info_fill(): its type, how its times, which are none, become ns, whether it has snapshots."""
-    shift, multiplier, zero, has_zero, snapshot = 0, 1, 0, 1, 0
-    return pack_auxtrace_info(AuxTraceType.INTEL_BTS, (spec.type, shift, multiplier, zero, has_zero, snapshot))
+    shift, multiplier, zero, has_zero = 0, 1, 0, 1
+    return pack_auxtrace_info(AuxTraceType.INTEL_BTS, (spec.type, shift, multiplier, zero, has_zero, int(snapshot)))
 
 
 _INFO: dict[str, AuxTraceInfo] = {  # PMU -> what its trace's decoder must know
@@ -154,10 +154,10 @@ _INFO: dict[str, AuxTraceInfo] = {  # PMU -> what its trace's decoder must know
 }
 
 
-def auxtrace_info(spec: EventSpec, *, per_cpu: bool, hz: int) -> bytes:
+def auxtrace_info(spec: EventSpec, *, per_cpu: bool, hz: int, snapshot: bool = False) -> bytes:
     """The records that stand before all others of a file with the trace of `spec`."""
     assert spec.source is not None, "it traces"
-    return _INFO[spec.source.name](spec, per_cpu, hz)
+    return _INFO[spec.source.name](spec, per_cpu, hz, snapshot)
 
 
 def unit_drivers(

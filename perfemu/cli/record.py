@@ -36,6 +36,7 @@ from perfemu.cli.options import (
 from perfemu.cli.record_options import (
     add_file_options,
     add_sample_options,
+    add_trace_options,
     files_of,
     refuse_options,
     sample_options,
@@ -68,13 +69,14 @@ _OF_TASKS = {  # field of the options -> its flag
     "exact": "--exact", "sample_stat": "-s", "no_inherit": "-i", "per_thread": "--per-thread", "delay": "-D",
     "control": "--control", "switch_output": "--switch-output", "overwrite": "--overwrite",
     "sample_switch_events": "--switch-events", "sample_all_cgroups": "--all-cgroups", "cgroup": "-G",
-    "sample_namespaces": "--namespaces",
+    "sample_namespaces": "--namespaces", "snapshot": "-S", "aux_sample": "--aux-sample",
 }  # fmt: skip
 
 _ONE_VIEW = {  # what --all-units cannot be with
     "board": "--board", "exact": "--exact", "no_samples": "-n", "delay": "-D", "control": "--control", "cgroup": "-G",
     "switch_output": "--switch-output", "timestamp_filename": "--timestamp-filename", "max_size": "--max-size",
     "overwrite": "--overwrite", "per_thread": "--per-thread", "branch_any": "-b", "branch_filter": "-j",
+    "snapshot": "-S", "aux_sample": "--aux-sample",
 }  # fmt: skip
 
 
@@ -137,6 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="symbols of the board's kernel: System.map, kallsyms or ELF [the image's own, or those in its memory]",
     )
     add_sample_options(parser)
+    add_trace_options(parser)
     add_file_options(parser)
     add_guest_options(parser)
     refuse_options(parser)
@@ -208,6 +211,8 @@ def sampling_of(options: argparse.Namespace) -> Sampling:
         backward=options.overwrite,
         branches=_branches(options, graph),
         per_thread=options.per_thread,
+        aux_sample_bytes=options.aux_sample,
+        snapshots=options.snapshot,
     )
 
 

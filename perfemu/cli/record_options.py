@@ -11,8 +11,9 @@ from perfcore.events.clocks import CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTO
 from perfemu.cli.options import AttachedValue, add_refused_options, checked, positive_int
 from perfemu.destination import MOST_FILES, Switching
 from perfemu.errors import UsageError
+from perfemu.events.aux_samples import read_aux_sample, read_snapshots
 from perfemu.events.sample_options import SAMPLE_OPTIONS
-from perfemu.file_limits import AUX_PAGES, RING_BUFFER_PAGES, Files
+from perfemu.file_limits import RING_BUFFER_PAGES, Files
 from perfemu.moments import Span
 from perfemu.quantities import SECOND_NS, size_bytes, time_ns
 
@@ -31,7 +32,6 @@ _MOST_PAGES = 1 << 18  # of 4 KiB, for each CPU
 _NOT_YET = {
     "-u, --uid": "a user's processes",
     "-v, --verbose": "more words",
-    "-S, --snapshot": "snapshots",
     "-z, --compression-level": "compression",
 }
 _TRUE_ANYWAY = {  # what perf does with these, is done in any case
@@ -82,6 +82,20 @@ def add_sample_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_trace_options(parser: argparse.ArgumentParser) -> None:
+    """What is written of a trace, if not all of it."""
+    group = parser.add_argument_group("traces (docs/units.md)")
+    group.add_argument(
+        "-S", "--snapshot", action=AttachedValue, read=read_snapshots, metavar="=[e][BYTES]",
+        help="write only the latest of the trace, when the guest sends SIGUSR2 to its parent or says snapshot "
+        "(--control); e: and at the end",
+    )  # fmt: skip
+    group.add_argument(
+        "--aux-sample", action=AttachedValue, read=read_aux_sample, metavar="=BYTES",
+        help="in samples of the trace's group, the latest of it [4096]: -e '{intel_pt//u,cycles:u}'",
+    )  # fmt: skip
+
+
 def sample_options(options: argparse.Namespace) -> tuple[str, ...]:
     """The names of those that are given."""
     return tuple(name for name in SAMPLE_OPTIONS if getattr(options, f"sample_{name}"))
@@ -94,7 +108,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--overwrite", action="store_true", help="keep the last samples alone, as many as a buffer has")
     group.add_argument(
         "-m", "--mmap-pages", metavar="PAGES | SIZE[,PAGES | SIZE]", type=checked(_buffers),
-        default=(RING_BUFFER_PAGES, AUX_PAGES),
+        default=(RING_BUFFER_PAGES, None),
         help="buffer of each CPU, in pages of 4 KiB, or as 512K; it matters to --overwrite and --switch-output; behind "
         "a comma that of traces (AUX area) [128,1024]",
     )  # fmt: skip
@@ -160,10 +174,10 @@ def _clock(text: str) -> int:
     return _CLOCKS[name]
 
 
-def _buffers(text: str) -> tuple[int, int]:
+def _buffers(text: str) -> tuple[int, int | None]:
     """Pages of the ring buffer, and of the AUX area; what is not said is as without the option."""
     ring, _, aux = text.partition(",")
-    return _pages(ring) if ring else RING_BUFFER_PAGES, _pages(aux) if aux else AUX_PAGES
+    return _pages(ring) if ring else RING_BUFFER_PAGES, _pages(aux) if aux else None
 
 
 def _pages(text: str) -> int:

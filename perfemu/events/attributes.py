@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SampleType, SoftwareId
+from perfemu.events.aux_samples import Snapshots
 from perfemu.events.sample_options import all_registers, apply_options, register_mask
 from perfemu.events.spec import EventSpec, parse_modifiers
 from pmu.unit_pmu import UnitPmu
@@ -44,6 +45,8 @@ class Sampling:
     per_thread: bool = False  # one buffer for all CPUs, and the first task alone
     of_cgroups: bool = False  # some events are of control groups alone
     traces: bool = False  # one event writes into an AUX area
+    aux_sample_bytes: int | None = None  # of that, in each sample of the other events of its group: --aux-sample
+    snapshots: Snapshots | None = None  # only the latest of it is written, when somebody asks for it
 
     @property
     def tracks_apart(self) -> bool:
@@ -163,6 +166,8 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         sample_type |= SampleType.BRANCH_STACK
     if sampling.cpu:
         sample_type |= SampleType.CPU
+    if spec.aux_sample_bytes:
+        sample_type |= SampleType.AUX
     if frequency is not None:
         sample_type |= SampleType.PERIOD
     if spec.traces:
@@ -175,6 +180,7 @@ def _sampling_attr(spec: EventSpec, sampling: Sampling) -> PerfEventAttr:
         freq=int(frequency is not None),
         sample_type=sample_type,
         read_format=read_format,
+        aux_sample_size=spec.aux_sample_bytes or 0,
         branch_sample_type=sampling.branches if sample_type & SampleType.BRANCH_STACK else 0,
         precise_ip=3 if sampling.exact else spec.modifiers.precise,
     )

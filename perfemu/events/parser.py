@@ -180,7 +180,13 @@ class _Parser:
             default = source.default_config if isinstance(source, UnitPmu) else 0
             parsed = parse_terms(terms, text, source.format, *self._sources.finding(source), default)
             spec = self._sources.spec(source, parsed.config, terms, self._groups, text)
-        return replace(spec, label=parsed.label, period=parsed.period, frequency=parsed.frequency)
+        return replace(
+            spec,
+            label=parsed.label,
+            period=parsed.period,
+            frequency=parsed.frequency,
+            aux_sample_bytes=parsed.aux_sample_bytes,
+        )
 
     def _config_of_alias(self, name: str) -> int | None:
         event = self._find_alias(name)

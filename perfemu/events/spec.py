@@ -81,6 +81,7 @@ class EventSpec:
     group_size: int = 1
     period: int | None = None  # of pmu/period=/; None: the command's
     frequency: int | None = None  # of pmu/freq=/
+    aux_sample_bytes: int | None = None  # of pmu/aux-sample-size=/: of its group's trace, in each sample
     unit: str = ""  # "msec" for clocks
     scale: float = 1.0
     label: str | None = None  # of pmu/name=/

@@ -19,6 +19,7 @@ class Terms:
     label: str | None = None
     period: int | None = None
     frequency: int | None = None
+    aux_sample_bytes: int | None = None
 
 
 def parse_terms(
@@ -50,6 +51,8 @@ def parse_terms(
             terms.period = _number(term, value or "1", whole)
         elif name == "freq":
             terms.frequency = _number(term, value or "1", whole)
+        elif name == "aux-sample-size":
+            terms.aux_sample_bytes = _number(term, value, whole)
         elif fields and name in terms.config:
             terms.config[name] |= _number(term, value, whole)
         elif name in fields:
@@ -60,7 +63,7 @@ def parse_terms(
             terms.config[fields[name].config] |= placed
             left &= ~fields[name].mask if fields[name].config == "config" else -1
         else:
-            known = [*fields, *(terms.config if fields else ()), "name", "period", "freq"]
+            known = [*fields, *(terms.config if fields else ()), "name", "period", "freq", "aux-sample-size"]
             raise EventSyntaxError(f"unknown term '{name}' in '{whole}'; there are {', '.join(known)}")
     terms.config["config"] |= left
     return terms

@@ -97,7 +97,15 @@ _FORMAT = (  # arch/x86/events/intel/pt.c, pt_formats_attr: bits of IA32_RTIT_CT
 # MTC; a PSB each 16 KiB; branches
 _DEFAULT = IA32_RTIT_CTL.make(TRACE_EN=1, TSC_EN=1, MTC_EN=1, MTC_FREQ=3, PSB_FREQ=3, BRANCH_EN=1)
 PMUS = (
-    UnitPmu("intel_pt", _FORMAT, (), unit="pt", default_config=_DEFAULT, note="a trace of what user mode executes"),
+    UnitPmu(
+        "intel_pt",
+        _FORMAT,
+        (),
+        unit="pt",
+        default_config=_DEFAULT,
+        takes_snapshots=True,
+        note="a trace of what user mode executes",
+    ),
 )
 
 

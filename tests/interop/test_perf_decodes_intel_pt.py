@@ -2,69 +2,28 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 import require
-from emulator._native import RetirementRecorder
-from emulator.probes import Probe
 from guests import guest
-from perfemu.events.attributes import Sampling
+from intel_pt_truth import built, instructions, perfs, recorded, without_repeats
 from perfemu.guest import Guest
-from perfemu.recording import record
 from perfemu.session import Session
-from real_perf import RealPerf, trixies_perf
-
-SOURCE = Path(__file__).parent / "intel_pt" / "many_ways.c"
+from real_perf import RealPerf
 
 
 @pytest.fixture(scope="module")
 def many_ways(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("intel_pt") / "many_ways"
-    compiler = require.command("gcc", package="gcc")
-    subprocess.run([compiler, "-O1", "-o", program, SOURCE, "-lpthread", "-ldl"], check=True)
-    return program
-
-
-def recorded(program: Path, file: Path, event: str, core: str, cpus: int = 1) -> list[list[int]]:
-    """Record it, by a unit that `core` has or is lent. By CPU: each instruction that has retired."""
-    units = () if core == "skylake" else ("pt",)
-    session = Session(Guest([program], core=core, cpus=cpus, units=units, stdout=-1))
-    recorders = [RetirementRecorder(keep=True) for _ in range(cpus)]
-    for cpu, recorder in zip(session.machine.cpus, recorders, strict=True):
-        cpu.core.select(recorder, 1 << Probe.INST_RETIRED, 1)
-    record(session, [event], Sampling(), str(file))
-    return [[op[0] for op in recorder.take_selected()] for recorder in recorders]
-
-
-def perfs(tmp_path: Path) -> list[RealPerf]:
-    """Debian's of the host, and trixie's."""
-    return [RealPerf(tmp_path / "home"), RealPerf(tmp_path / "home", [str(word) for word in trixies_perf("x86_64")])]
-
-
-def instructions(perf: RealPerf, file: Path, cpus: int) -> list[list[int]]:
-    """By CPU, as perf script lists them."""
-    found: list[list[int]] = [[] for _ in range(cpus)]
-    for line in perf.run("script", "-i", file, "--itrace=i1ie", "-F", "cpu,ip").splitlines():
-        cpu, address = line.split()
-        found[int(cpu.strip("[]"))].append(int(address, 16))
-    return found
-
-
-def without_repeats(addresses: Sequence[int]) -> list[int]:
-    """An instruction that was interrupted within its repetitions, by faults or signals, is listed once more by perf."""
-    return [address for address, _ in groupby(addresses)]
+    return built("many_ways", tmp_path_factory.mktemp("intel_pt"))
 
 
 def test_a_known_loop(tmp_path: Path) -> None:
     """loop_1k: a jump that is taken 999 times. perf adds lines where the path enters and leaves user mode,
     for whose other side it says 0."""
     file = tmp_path / "perf.data"
-    recorded(guest("loop_1k", "x86_64").path, file, "intel_pt//u", "skylake")
+    recorded([guest("loop_1k", "x86_64").path], file, "intel_pt//u", "skylake")
     for perf in perfs(tmp_path):
         lines = perf.run("script", "-i", file, "--itrace=b", "-F", "ip,addr").splitlines()
         jumps = [[int(word, 16) for word in line.split() if word != "=>"] for line in lines]
@@ -83,7 +42,7 @@ def test_a_known_loop(tmp_path: Path) -> None:
 )
 def test_perf_finds_what_has_retired(tmp_path: Path, many_ways: Path, core: str, cpus: int, event: str) -> None:
     file = tmp_path / "perf.data"
-    retired = recorded(many_ways, file, event, core, cpus)
+    retired = recorded([many_ways], file, event, core, cpus)
     for perf in perfs(tmp_path):
         for found, truth in zip(instructions(perf, file, cpus), retired, strict=True):
             assert without_repeats(found) == without_repeats(truth)

@@ -161,7 +161,9 @@ _PIPELINE = (
             default=0,
             most=1000,
         ),
-        Key("loop_stream", Kind.BOOLEAN, "a block that goes back to its start is not fetched again", default=False),
+        Key(
+            "loop_stream", Kind.BOOLEAN, "straight code that goes back to its start is not fetched again", default=False
+        ),
         entries("load_queue", "loads between dispatch and retirement; without: no limit", most=65_536),
         several_of("vector_store_data_ports", "store_data_ports of vector registers' data; without: the same", ports),
         Key(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -147,6 +149,25 @@ def test_pairs_fuse_wherever_overflows_cut_blocks(isa: str, core: str) -> None:
     """Of sort, 1,700 times: behind compares and moves, too, on cores that fuse these with what follows them."""
     plain, seen = run("sort", isa, core), run("sort", isa, core, Probe.INST_RETIRED, 2003)
     assert len(seen.overflows) > 1000
+    assert (seen.totals, seen.cycles) == (plain.totals, plain.cycles)
+
+
+# Behind how many of its inner loop's seven instructions an overflow cuts matrix (211 is prime), or the end of a slice,
+# which comes with the last of those that retire in one cycle.
+CUTS: dict[str, tuple[dict[str, Any], int]] = {
+    "overflows": ({"watched": Probe.INST_RETIRED, "period": 211}, 7),
+    "slices": ({"until": 211}, 3),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_loop_that_is_cut_is_not_fetched_anew(cut: str) -> None:
+    """Where loops are fetched once: neither slots nor cycles are others."""
+    options, instructions = CUTS[cut]
+    assert load_core("redwood-cove").tables["pipeline"]["loop_stream"]
+    plain, seen = unwatched("matrix", "x86_64", "redwood-cove"), run("matrix", "x86_64", "redwood-cove", **options)
+    behind = Counter(address for *_, address in seen.overflows)
+    assert sum(often > 100 for often in behind.values()) == instructions
     assert (seen.totals, seen.cycles) == (plain.totals, plain.cycles)
 
 

@@ -25,8 +25,14 @@ struct FrontEnd {
     struct Progress {
         uint64_t cycle = 0;
         uint64_t line = NO_LINE;
-        unsigned bytes = 0;  // of this cycle
-        unsigned taken = 0;  // branches in this cycle
+        unsigned bytes = 0;          // of this cycle
+        unsigned taken = 0;          // branches in this cycle
+        uint64_t straight_from = 0;  // address: no branch has retired since; of any block, however it was cut
+
+        // Before an instruction: behind the kernel nothing is known of what came before.
+        void begin_at(uint64_t pc) {
+            if (line == NO_LINE) straight_from = pc;
+        }
     };
 
     FrontEnd(const Config& config, ReplayEnvironment& environment);
@@ -58,10 +64,10 @@ struct FrontEnd {
     }
 
     // A taken branch, and the bubble after it. However short the loop, fetch is no further ahead of `dispatch` than it
-    // may be. `loops`: to the start of the block that it ends.
+    // may be. `streams`: a loop that is not fetched again.
     [[gnu::always_inline]] void go_to(Progress& progress, uint64_t target, unsigned bubble, uint64_t dispatch,
-                                      bool loops = false) const {
-        if (loops && streams_loops && bubble == 0) {
+                                      bool streams = false) const {
+        if (streams && bubble == 0) {
             progress.bytes = 0;
             return;
         }
@@ -70,6 +76,9 @@ struct FrontEnd {
         progress.taken = 0;
         progress.cycle = std::max(progress.cycle + 1, dispatch - std::min(dispatch, ahead)) + bubble;
     }
+
+    // Whether a branch to there goes back to where the straight code began that it ends.
+    bool streams(uint64_t straight_from, uint64_t target) const { return streams_loops && target == straight_from; }
 
     void restart(Progress& progress, uint64_t at, uint64_t target) const {
         progress.cycle = at;

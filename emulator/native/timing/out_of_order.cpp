@@ -19,6 +19,7 @@ unsigned OutOfOrder::run_block(const Block& block, const uint64_t* addresses, un
     const PreparedOp* op = block.ops.data() + first;
     const PreparedOp* const end = block.ops.data() + last;
     const CycleSlot limit_slot = limit > cycle_of(~CycleSlot{0}) ? ~CycleSlot{0} : limit << CYCLE;
+    hot.front.begin_at(block.address + op->offset);
     bool leaves = front_.leaves(hot.front.line, block.address + op->offset, op->length);
     Pair pair = last_pair_;
     uint8_t destination = last_destination_;
@@ -138,18 +139,19 @@ unsigned OutOfOrder::bubble_of(BranchKind kind, Prediction prediction, uint64_t 
 
 [[gnu::always_inline]] inline void OutOfOrder::branch(Hot& hot, const PreparedOp& op, uint64_t pc, uint64_t next,
                                                       bool last) {
-    const uint64_t fallthrough = pc + op.length;
+    const uint64_t fallthrough = pc + op.length, straight_from = hot.front.straight_from;
     auto question = [&] {
         return Question{
             .offset = op.offset, .kind = Question::BRANCH, .length = op.length, .branch = op.branch, .is_last = last};
     };
-    const uint64_t answer = ask(question, [&] { return ask_branch(pc, op.branch, next, fallthrough); });
+    const uint64_t answer = ask(question, [&] { return ask_branch(straight_from, pc, op.branch, next, fallthrough); });
+    hot.front.straight_from = next;
     const auto prediction = static_cast<Prediction>(answer & PREDICTION);
     if (prediction == Prediction::WRONG) {
         redirect_ = {hot.done, hot.done + mispredict_cycles_};
         front_.restart(hot.front, redirect_.right_way_from, next);
     } else if (next != fallthrough) {
-        front_.go_to(hot.front, next, bubble_of(op.branch, prediction, answer), hot.cycle(), next == pc - op.offset);
+        front_.go_to(hot.front, next, bubble_of(op.branch, prediction, answer), hot.cycle(), answer & STREAMS);
     }
 }
 

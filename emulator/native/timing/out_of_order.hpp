@@ -53,11 +53,12 @@ struct Hot {
     uint64_t cycle() const { return cycle_of(dispatch); }
 };
 
-// What the branch unit answers: a Prediction, and where the target lies in a piece of fetch.
+// What the branch unit answers: a Prediction, where the target lies in a piece of fetch, and whether that is fetched.
 constexpr uint64_t PREDICTION = 3;
 // A small buffer's set depends on more of the address than TargetBuffer takes by itself. No two become the same.
 constexpr uint64_t mixed(uint64_t pc) { return pc ^ pc >> 5; }
 constexpr uint64_t FAR = uint64_t{1} << 62;  // known, but not to the first target buffer
+constexpr uint64_t STREAMS = uint64_t{1} << 61;
 
 // Of an op that may have these: a shape of its own has all of its shape's.
 template <unsigned POSSIBLE>
@@ -146,11 +147,12 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
         memo_.add(describe(), answer);
         return answer;
     }
-    uint64_t ask_branch(uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
+    uint64_t ask_branch(uint64_t straight_from, uint64_t pc, BranchKind kind, uint64_t next, uint64_t fallthrough) {
         Prediction prediction = branches_.resolve(pc, kind, next, fallthrough);
         const bool taken = next != fallthrough, near = !taken || first_targets_.learn(mixed(pc));
         uint64_t within = front_.aligned ? next & (front_.fetch_bytes - 1) : 0;
-        return static_cast<uint64_t>(prediction) | uint64_t{taken} << 2 | within << 3 | (near ? 0 : FAR);
+        return static_cast<uint64_t>(prediction) | uint64_t{taken} << 2 | within << 3 | (near ? 0 : FAR) |
+               (front_.streams(straight_from, next) ? STREAMS : 0);
     }
 
     // The memo: what has been done before is not done again.
@@ -208,7 +210,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     Repeats repeats_;
     uint64_t counted_slots_ = 0, counted_retiring_ = 0;
 
-    // In the memo, too, cycle_, hot_.rob_count and hot_.front.line are those of now.
+    // In the memo, too, cycle_, hot_.rob_count, hot_.front.line and hot_.front.straight_from are those of now.
     bool has_room_ = false;  // of the block at hand: its stores wait for no entry
     // While a trace is made: its first answers, which have been given already.
     bool recording_ = false;

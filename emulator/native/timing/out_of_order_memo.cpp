@@ -25,6 +25,7 @@ void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* add
         run_block(block, addresses, 0, static_cast<unsigned>(block.ops.size()), next, NO_LIMIT);
         return;
     }
+    hot_.front.begin_at(block.address);
     has_room_ = block.stores == 0 || load_store_.room_at(block.stores) <= base_;
     const uint32_t name = name_of(block);
     if (!replay(block, addresses, next, name)) record(block, addresses, next, name);
@@ -73,7 +74,7 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
     }
     known_ = fork_ = 0;
     if (number == TraceMemo::NONE) return false;
-    const uint64_t line = hot_.front.line;
+    const uint64_t line = hot_.front.line, straight_from = hot_.front.straight_from;
     while (true) {
         const TraceMemo::Exchange* exchange = &memo_.exchange(number);
         const Question& question = exchange->question;
@@ -94,8 +95,9 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
                                   question.forward_traits);
                 break;
             case Question::BRANCH: {
-                const uint64_t fallthrough = pc + question.length;
-                answer = ask_branch(pc, question.branch, question.is_last ? next : fallthrough, fallthrough);
+                const uint64_t fallthrough = pc + question.length, target = question.is_last ? next : fallthrough;
+                answer = ask_branch(hot_.front.straight_from, pc, question.branch, target, fallthrough);
+                hot_.front.straight_from = target;
                 break;
             }
             case Question::END:
@@ -109,6 +111,7 @@ bool OutOfOrder::replay(const Block& block, const uint64_t* addresses, uint64_t 
             if (exchange->other == TraceMemo::NONE) {
                 fork_ = number;
                 hot_.front.line = line;
+                hot_.front.straight_from = straight_from;
                 return false;
             }
             number = exchange->other;

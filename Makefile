@@ -117,12 +117,15 @@ fuzz: venv  ## random system calls, uses of perf events and BPF, bare-metal imag
 kernels: venv  ## Debian's kernels on the boards, and other long proofs: what every test run leaves out
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_activity_monitors.py tests/end_to_end/test_board_kernels.py \
 		tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_board_spe.py \
+		tests/end_to_end/test_board_branches.py tests/end_to_end/test_board_debug_store.py \
+		tests/end_to_end/test_board_ibs.py \
 		tests/end_to_end/test_guest_linux.py \
 		tests/end_to_end/test_linux_command.py tests/end_to_end/test_linux_command_pc.py \
 		tests/interop/test_perf_on_a_board.py tests/interop/test_perf_on_a_pc.py \
 		tests/interop/test_perf_test_on_a_board.py tests/interop/test_perf_in_virtual_machines.py \
 		tests/interop/test_bolt_reads_branches.py \
-		tests/interop/test_autofdo_reads_branches.py \
+		tests/interop/test_autofdo_reads_branches.py tests/counts/test_go_call_stacks.py \
+		tests/unit/board/test_host_memory.py \
 		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/conformance/test_perf_calls.py \
 		tests/conformance/test_rr.py tests/conformance/test_perf_test_as_guest.py \
 		tests/conformance/test_perf_commands_as_guest.py tests/counts/test_multiplexing.py

@@ -104,7 +104,7 @@ def check(perf: Perf, rows: list[dict[str, Any]], folder: Path) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("perf", [Perf("x86_64", "6.1"), Perf("aarch64", "6.12")], ids=str)
+@pytest.mark.parametrize("perf", [Perf("x86_64", "6.1")], ids=str)  # the others: make kernels, with all commands
 def test_commands_that_are_typed_most(perf: Perf, tmp_path: Path) -> None:
     rows = [row for row in ROWS if perf.has(row) and not row.get("slow")]
     assert len(rows) > 20

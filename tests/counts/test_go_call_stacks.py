@@ -17,7 +17,8 @@ from perfemu.guest import Guest
 
 SOURCE = Path(__file__).with_name("call_stacks.go")
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
-CORES = [("aarch64", "ideal"), ("x86_64", "ideal"), ("x86_64", "zen5")]
+SLOW = pytest.mark.skipif(os.environ.get("KERNELS") != "all", reason="takes a minute: make kernels")
+CORES = [("aarch64", "ideal"), ("x86_64", "ideal"), pytest.param("x86_64", "zen5", marks=SLOW)]
 OTHERS = 12  # of the source: goroutines that wait, each by one call deeper, while their stacks are made smaller
 
 

@@ -51,6 +51,7 @@ def test_a_kernel_boots_to_user_space(tmp_path: Path) -> None:
     assert not [line for line in lines if re.search("Oops|BUG|WARNING", line)]
 
 
+@SLOW
 def test_perf_finds_the_symbols_of_a_kernel_that_has_unpacked_itself(tmp_path: Path) -> None:
     """Its bzImage has none; those in its memory are where it runs, which KASLR has chosen. Samples of its decompressor
     have no name. It has ORC's tables, and no frame pointers: perf, too, sees chains of one address."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,13 +86,19 @@ TELLS = """
         tlbi    vae1is, x0
         dsb     ish
 """
+SLOW = pytest.mark.skipif(os.environ.get("KERNELS") != "all", reason="takes half a minute: make kernels")
 KEPT = 1000  # blocks
 FEW, MANY = 70_000, 170_000  # times round: with the first, 65,536 pages that were fetched have come to their limit
 MOST_BYTES = 24 << 20  # when the engine kept each place, it was 50 to 90 MB
 
 
 @pytest.mark.parametrize(
-    ("writes", "tells"), [("", ""), ("", TELLS), (WRITES, "")], ids=["places", "forgotten places", "code"]
+    ("writes", "tells"),
+    [
+        pytest.param("", "", id="places", marks=SLOW),
+        pytest.param("", TELLS, id="forgotten places"),
+        pytest.param(WRITES, "", id="code"),
+    ],
 )
 def test_what_is_kept_of_it_does_not_grow(writes: str, tells: str, tmp_path: Path) -> None:
     def keep_few(cpus: Sequence[Cpu]) -> None:

@@ -9,7 +9,6 @@ from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 from emulator._native import BranchRecords
-from emulator.board.kept import WrongState
 from emulator.cpu import Level
 from pmu.branch_source import BranchSource
 from pmu.register import Register
@@ -110,10 +109,7 @@ class BranchUnit(ABC):
 
     @_entries.setter
     def _entries(self, saved: bytes) -> None:
-        try:
-            self._records.load_state(saved)
-        except ValueError as problem:
-            raise WrongState(str(problem)) from None
+        self._records.load_state(saved)
         self._read.clear()
 
     def check(self, register: type[Register], value: int) -> None:

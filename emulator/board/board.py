@@ -16,6 +16,7 @@ from emulator.board.kept import WrongState
 from emulator.board.limits import Limits
 from emulator.board.ninep.share import Share
 from emulator.board.observers import Observers
+from emulator.board.pausable import Pausable
 from emulator.board.serial_input import SerialInput, Source
 from emulator.board.trace import Trace
 from emulator.board.virtio.block import Block, Storage
@@ -117,10 +118,9 @@ class BoardProcessor(Protocol):
     def pmu_interrupts(self) -> int:
         """What changes when its own PMU interrupts."""
 
-    def pause_units(self) -> None:
-        """What listens to the core for its guest does not until `resume_units`."""
-
-    def resume_units(self) -> None: ...
+    @property
+    def listening(self) -> Sequence[Pausable]:
+        """What of it listens to the core for its guest."""
 
     def look_at_timers(self) -> None:
         """Bring their interrupts, and when the next one is due, up to date."""

@@ -15,6 +15,7 @@ from emulator.board.device_access import DeviceAccess, decode
 from emulator.board.generic_timer import COUNTERS, GenericTimer
 from emulator.board.gic import GICV3, CpuInterface
 from emulator.board.last_exceptions import LastExceptions
+from emulator.board.pausable import Pausable
 from emulator.board.semihosting import TRAP, Caller
 from emulator.board.syndromes import (
     ALIGNMENT_FAULT,
@@ -49,7 +50,7 @@ FirmwareCall = Callable[["BoardCpu", int, tuple[int, int, int]], int]
 HostCall = Callable[[Caller, int, int], int]  # (memory, W0, X1) -> X0
 
 
-class BoardPmu(Protocol):
+class BoardPmu(Pausable, Protocol):
     """The counting unit that the guest programs."""
 
     tell: Callable[[str], None]  # of what the guest asks for and does not get
@@ -62,10 +63,6 @@ class BoardPmu(Protocol):
         """Claim its registers; `level`: at which an access happens."""
 
     def interrupt_asserted(self) -> bool: ...
-    def pause(self) -> None:
-        """The board is about to be saved, or restored: nothing of it listens to the core until `resume`."""
-
-    def resume(self) -> None: ...
 
 
 class BoardMonitors(Protocol):
@@ -76,7 +73,7 @@ class BoardMonitors(Protocol):
     def grant_access(self, system_registers: SystemRegisters, level: Callable[[], Level]) -> None: ...
 
 
-class BoardProfiling(Protocol):
+class BoardProfiling(Pausable, Protocol):
     """A CPU's statistical profiling unit."""
 
     @property
@@ -85,10 +82,6 @@ class BoardProfiling(Protocol):
         """Claim its registers. It writes where `tables` say."""
 
     def interrupt_asserted(self) -> bool: ...
-    def pause(self) -> None:
-        """The board is about to be saved, or restored: it does not listen to the core until `resume`."""
-
-    def resume(self) -> None: ...
 
 
 class BoardCpu:
@@ -186,17 +179,9 @@ class BoardCpu:
     def has_profiling(self) -> bool:
         return self._profiling is not None
 
-    def pause_units(self) -> None:
-        """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
-        for unit in self._listening:
-            unit.pause()
-
-    def resume_units(self) -> None:
-        for unit in self._listening:
-            unit.resume()
-
     @property
-    def _listening(self) -> list[BoardPmu | BoardProfiling]:
+    def listening(self) -> list[Pausable]:
+        """Of its guest's."""
         return [unit for unit in (self._pmu, self._profiling) if unit is not None]
 
     def start(self, entry: int, argument: int) -> None:

@@ -78,7 +78,10 @@ def _restore_field(part: object, name: str, state: Plain) -> None:
         numbers = getattr(part, "kept_ranges", {}).get(name, WORDS)
         if not _is_like(value, now, numbers, grows=name in getattr(part, "kept_growing", ())):
             raise WrongState(where)
-        _put(part, name, now, value)
+        try:
+            _put(part, name, now, value)
+        except ValueError as problem:  # of a property that looks closer
+            raise WrongState(f"{where}: {problem}") from None
 
 
 def _is_like(value: object, now: object, numbers: range, *, grows: bool = False) -> bool:

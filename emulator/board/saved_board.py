@@ -22,14 +22,17 @@ class SavedBoard:
 
 def saved(board: Board[Any], hardware: Hardware) -> SavedBoard:
     """Raises NotKept."""
-    for each in board.cpus:
-        each.pause_units()
-    parts = state_of(board)
-    for cpu in hardware.cpus:
-        cpu.core.rest()
-    cores = tuple(cpu.core.saved_state() for cpu in hardware.cpus)
-    for each in board.cpus:
-        each.resume_units()
+    listening = [unit for cpu in board.cpus for unit in cpu.listening]
+    for unit in listening:
+        unit.pause()
+    try:
+        parts = state_of(board)
+        for cpu in hardware.cpus:
+            cpu.core.rest()
+        cores = tuple(cpu.core.saved_state() for cpu in hardware.cpus)
+    finally:  # who cannot be saved goes on, too
+        for unit in listening:
+            unit.resume()
     return SavedBoard(parts, hardware.memory.saved_state(), cores)
 
 
@@ -38,7 +41,8 @@ def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
     if len(state.cores) != len(hardware.cpus):
         raise WrongState(f"{len(state.cores)} CPUs")
     for each in board.cpus:
-        each.pause_units()
+        for unit in each.listening:
+            unit.pause()
     restore(board, state.parts)
     board.apply_restored()
     for cpu in hardware.cpus:
@@ -49,6 +53,7 @@ def resume(board: Board[Any], hardware: Hardware, state: SavedBoard) -> None:
             cpu.core.load_state(core)
         for each in board.cpus:
             each.debug.apply()  # x86's debug registers are the core's
-            each.resume_units()
+            for unit in each.listening:
+                unit.resume()
     except ValueError as problem:
         raise WrongState(str(problem)) from None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import PerfType, ReadFormat, SampleType, SoftwareId
-from perfemu.events.aux_samples import Snapshots
 from perfemu.events.sample_options import all_registers, apply_options, register_mask
 from perfemu.events.spec import EventSpec, parse_modifiers
 from pmu.unit_pmu import UnitPmu
+
+if TYPE_CHECKING:
+    from perfemu.events.aux_samples import Snapshots  # only who records loads that
 
 HAPPEN_IN_KERNEL = (SoftwareId.CONTEXT_SWITCHES, SoftwareId.CPU_MIGRATIONS)  # exclude_kernel would leave nothing
 ATTR_SIZE = 128  # PERF_ATTR_SIZE_VER7, what perf 6.1 passes

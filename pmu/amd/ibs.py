@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from emulator._native import OpSampler
-from emulator.board.kept import WrongState
 from emulator.cpu import Cpu
 from emulator.probes import Probe
 from pmu.amd.ibs_registers import (
@@ -233,7 +232,7 @@ class Ibs(RegisterDevice):
     def _sequences(self, sequences: tuple[int, int]) -> None:
         for sampler, sequence in zip((self._fetch, self._op), sequences, strict=True):
             if not 0 < sequence < 1 << 31:
-                raise WrongState(f"a sequence of IBS's is {sequence}")
+                raise ValueError(f"a sequence of pseudo-random numbers is {sequence}")
             sampler.sequence = sequence
 
     # fetches

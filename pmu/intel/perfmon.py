@@ -79,7 +79,7 @@ class Perfmon(RecordingCounters):
 
     kept = (  # besides the bank
         "storage", "_selects", "_probes", "_levels", "_interrupting", "_active", "_frozen", "_metrics_overflowed",
-        "_metrics", "_units", "_stores",
+        "_metrics", "_units", "_stores", "_recorders",
     )  # fmt: skip
     local_vector = IA32_X2APIC_LVT_PMI
     masks_its_vector = True
@@ -110,7 +110,7 @@ class Perfmon(RecordingCounters):
         self._capabilities = model.identification | (metrics if model.metrics else 0)
         self.branches = branches
         self._units = [] if branches is None else [branches]
-        self._stores = []
+        self._stores, self._recorders = [], []
         if branches is not None:
             self._capabilities |= IA32_PERF_CAPABILITIES.make(LBR_FMT=branches.format)
         self._reserved = reserved_in(model.version, self._general, self._fixed_mask, self._capabilities)
@@ -176,7 +176,8 @@ class Perfmon(RecordingCounters):
 
     def interrupt_asserted(self) -> bool:
         """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
-        if self._stores_interrupt():
+        pebs, bts = self.pebs, self.bts
+        if (pebs is not None and pebs.buffer_overflowed) or (bts is not None and bts.interrupt_asserted()):
             return not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED
         if not self._interrupting:  # the usual case of a guest's own PMU
             return False

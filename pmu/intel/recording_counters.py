@@ -30,7 +30,8 @@ class RecordingCounters(X86Counters):
 
     pebs: Pebs | None = None
     bts: BranchTraceStore | None = None  # of a guest with a kernel of its own: that drives both by the same registers
-    _stores: list[Pebs | BranchTraceStore | DebugStore]  # what of them is kept
+    _stores: list[DebugStore]  # of a guest with a kernel of its own: one, if the core has any
+    _recorders: list[Pebs | BranchTraceStore]  # ... and what writes there
     _enables_branches: bool  # whether IA32_DEBUGCTL.LBR does
     _selects: list[int]  # IA32_PERFEVTSELx
     _capabilities: int  # IA32_PERF_CAPABILITIES
@@ -55,11 +56,11 @@ class RecordingCounters(X86Counters):
         self._stores.append(store)
         if pebs is not None:
             self.add_pebs(pebs)
-            self._stores.append(pebs)
+            self._recorders.append(pebs)
             pebs.when_wrong = tell
         if bts is not None:
             self.bts = bts
-            self._stores.append(bts)
+            self._recorders.append(bts)
             bts.when_wrong = tell
             self._reserved = {**self._reserved, IA32_DEBUGCTL: self._reserved[IA32_DEBUGCTL] & ~BRANCH_TRACE}
             if pebs is None:
@@ -81,15 +82,13 @@ class RecordingCounters(X86Counters):
 
     def pause(self) -> None:
         super().pause()
-        for part in self._stores:
-            if not isinstance(part, DebugStore):
-                part.pause()
+        for recorder in self._recorders:
+            recorder.pause()
 
     def resume(self) -> None:
         super().resume()
-        for part in self._stores:
-            if not isinstance(part, DebugStore):
-                part.resume()
+        for recorder in self._recorders:
+            recorder.resume()
 
     def _control_debug(self) -> None:
         """IA32_DEBUGCTL has been written."""
@@ -98,9 +97,6 @@ class RecordingCounters(X86Counters):
             self.branches.enable(bool(control & _LBR))
         if self.bts is not None:
             self.bts.control(control & BRANCH_TRACE)
-
-    def _stores_interrupt(self) -> bool:
-        return bool(self._buffer_status()) or (self.bts is not None and self.bts.interrupt_asserted())
 
     def _selected(self) -> Selects:
         control = self.storage["IA32_FIXED_CTR_CTRL"]

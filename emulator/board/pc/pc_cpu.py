@@ -8,6 +8,7 @@ from emulator.arch.cpuid import AMD
 from emulator.arch.processor import Processor
 from emulator.board.bus import Bus
 from emulator.board.calls import CallWatcher
+from emulator.board.pausable import Pausable
 from emulator.board.pc import msrs, x2apic
 from emulator.board.pc.apic_timer import ApicTimer
 from emulator.board.pc.beyond_ram import BeyondRam
@@ -77,8 +78,8 @@ class PcCpu:
         self.tables = cpu.enter_kernel_mode()
         self.debug = PcStops(cpu, self.tables)
         self.core.share_shown_cycles(clock.shown)
-        self.core.write_kernel_register(SystemRegister.IS_AMD, processor.vendor == AMD)
         is_amd = processor.vendor == AMD
+        self.core.write_kernel_register(SystemRegister.IS_AMD, is_amd)
         self.apic = LocalApic(cpu.number, ApicTimer(self, self._note_timers), messages, self, changed, is_amd=is_amd)
         self.apic.when_priority_is_written = self._set_cr8
         self._beyond_ram = BeyondRam(cpu, self.apic, bus, lambda: self.trace, message)
@@ -200,17 +201,9 @@ class PcCpu:
                 self._pmu_interrupts += 1
                 self.apic.local(unit.entry)
 
-    def pause_units(self) -> None:
-        """Nothing of its own listens to the core until `resume_units`: the board is about to be saved, or restored."""
-        for unit in self._listening:
-            unit.pause()
-
-    def resume_units(self) -> None:
-        for unit in self._listening:
-            unit.resume()
-
     @property
-    def _listening(self) -> list[PcPmu | PcUnit]:
+    def listening(self) -> list[Pausable]:
+        """Of its guest's."""
         return [*self._units] if self._pmu is None else [self._pmu, *self._units]
 
     # ---- how it starts: emulator.board.pc.local_apic.ProcessorPins

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from emulator.arch.cpuid import Leaf
+from emulator.board.pausable import Pausable
 from emulator.sysregs import SystemRegisters
 
 
-class PcPmu(Protocol):
+class PcPmu(Pausable, Protocol):
     """The counting unit that the guest programs."""
 
     tell: Callable[[str], None]  # of what the guest asks it for, and does not get
@@ -32,11 +33,6 @@ class PcPmu(Protocol):
 
     def take_interrupt(self) -> None:
         """It is delivered."""
-
-    def pause(self) -> None:
-        """The board is about to be saved or restored: nothing of it listens to the core until `resume`."""
-
-    def resume(self) -> None: ...
 
     def set_local_vector(self, entry: int) -> None:
         """What the local APIC's LVT_PMC says."""

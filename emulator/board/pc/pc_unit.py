@@ -6,11 +6,12 @@ from typing import Protocol
 
 from emulator._native import GuestPageTables
 from emulator.arch.cpuid import Leaf
+from emulator.board.pausable import Pausable
 from emulator.cpu import Cpu
 from emulator.sysregs import SystemRegisters
 
 
-class PcUnit(Protocol):
+class PcUnit(Pausable, Protocol):
     """A unit that the guest programs by MSRs."""
 
     entry: int  # of the local vector table: of its interrupt
@@ -25,8 +26,3 @@ class PcUnit(Protocol):
 
     def take_interrupt(self) -> None:
         """It is delivered."""
-
-    def pause(self) -> None:
-        """The board is about to be saved, or restored: it does not listen to the core until `resume`."""
-
-    def resume(self) -> None: ...

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from emulator.board import saved_board
 from emulator.board.board import Boot, Ended, Outside
 from emulator.board.image import read_image
+from emulator.board.kept import NotKept
 from emulator.board.observers import Observers
-from emulator.board.saved_board import resume, saved
 from emulator.board.virt import Virt
 from emulator.board.virt_tree import RAM_BASE
 from emulator.machine import Hardware, Machine, MachineConfig
 from perfemu.board_kinds import BOARDS
-from perfemu.checkpoint_file import read_checkpoint, write_checkpoint
 from perfemu.cores import core_for, pmu_of
 from pmu.arm.brbe_registers import BRBCR_EL1, BRBFCR_EL1, BranchType, BRBINFn_EL1, Valid
 from tests.unit.board.booted import OFF, START
+from tests.unit.board.carried_over import carried_over
 from tests.unit.native.bare import assemble
 
 RECORDS = 32
@@ -183,17 +184,25 @@ def test_a_saved_board_goes_on_with_it(tmp_path: Path) -> None:
     expected = whole.words()
     for cycle in range(1, whole.hardware.cpus[0].core.cycles - 20, 3):
         observers = Observers(1)
-        made = Made(image, observers)
-        machine = Machine(made.hardware, made.board)
-        observers.at_cycle(0, cycle, machine.pause)
-        machine.run_to_the_end()
-        assert machine.paused
-        with (tmp_path / "checkpoint").open("wb+") as checkpoint:
-            write_checkpoint(checkpoint.fileno(), "key", saved(made.board, made.hardware), [], made.hardware.memory)
-            other = Made(None)
-            found = read_checkpoint(checkpoint.fileno(), "key")
-            found.map_ram(other.hardware.memory)
-            resume(other.board, other.hardware, found.board)
-            for each in (made, other):
-                each.board.go_on(None)
-                assert each.words() == expected
+        made, other = Made(image, observers), Made(None)
+        with carried_over(made, observers, cycle, other, tmp_path):
+            assert made.words() == other.words() == expected
+
+
+def test_a_board_that_cannot_be_saved_goes_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def state_of(part: object) -> object:
+        raise NotKept(type(part).__name__)
+
+    image = program(USER | KERNEL, ALL, tmp_path)
+    whole = Made(image)
+    expected = whole.words()
+    observers = Observers(1)
+    made = Made(image, observers)
+    machine = Machine(made.hardware, made.board)
+    observers.at_cycle(0, whole.hardware.cpus[0].core.cycles // 3, machine.pause)
+    machine.run_to_the_end()
+    monkeypatch.setattr(saved_board, "state_of", state_of)
+    with pytest.raises(NotKept):
+        saved_board.saved(made.board, made.hardware)
+    made.board.go_on(None)
+    assert made.words() == expected

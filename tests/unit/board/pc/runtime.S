@@ -169,6 +169,13 @@ newline:
         call    puthex
         .endm
 
+        .macro  put register, number            # WRMSR; clobbers RAX, RCX, RDX
+        mov     $\register, %ecx
+        mov     $(\number) & 0xFFFFFFFF, %eax
+        mov     $(\number) >> 32, %edx
+        wrmsr
+        .endm
+
         .macro  handle vector, address          # clobbers RAX
         mov     $\address, %eax
         mov     %rax, handlers + 8 * \vector

@@ -12,15 +12,13 @@ from emulator.board.board import Boot, Ended, Outside
 from emulator.board.observers import Observers
 from emulator.board.pc.image import read_pc_image
 from emulator.board.pc.pc import Pc
-from emulator.board.saved_board import resume
 from emulator.core_file.core_file import load_core
 from emulator.machine import Hardware, Machine, MachineConfig
 from perfemu.board_kinds import BOARDS
-from perfemu.checkpoint_file import read_checkpoint, write_checkpoint
 from perfemu.cores import core_for, pmu_of
+from tests.unit.board.carried_over import carried_over
 from tests.unit.board.pc.images import assembled
 from tests.unit.board.pc.test_pmu_registers import PROGRAM as REGISTERS
-from tests.unit.board.pc.test_saved_pc import saved
 
 ALL_ONES = (1 << 64) - 1
 FREEZE = 1 << 11  # IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI, DebugCtl.FLBRI
@@ -69,12 +67,6 @@ UNITS = {
 # the NMI of a counter that overflows behind OVERFLOW instructions, and at the end; each line of the former begins with
 # bit 58 of the status. `user` calls three times. R8, R9, R10: of the last entry that was read.
 PROGRAM = """
-        .macro  put register, number
-        mov     $\\register, %ecx
-        mov     $(\\number) & 0xFFFFFFFF, %eax
-        mov     $(\\number) >> 32, %edx
-        wrmsr
-        .endm
         .macro  get register
         mov     $\\register, %ecx
         rdmsr
@@ -269,23 +261,10 @@ def test_a_saved_board_goes_on_with_them(unit: Unit, tmp_path: Path) -> None:
     end = whole.hardware.cpus[0].core.cycles
     for cycle in range(0, end * 9 // 10, end // 32):
         observers = Observers(1)
-        made = Made(unit.core, file, observers)
-        machine = Machine(made.hardware, made.board)
-        observers.at_cycle(0, cycle, machine.pause)
-        machine.run_to_the_end()
-        assert machine.paused
-        with (tmp_path / "checkpoint").open("wb+") as checkpoint:
-            state = saved(made.board, made.hardware)
-            write_checkpoint(checkpoint.fileno(), "key", state, [], made.hardware.memory)
-            other = Made(unit.core, None)
-            found = read_checkpoint(checkpoint.fileno(), "key")
-            found.map_ram(other.hardware.memory)
-            resume(other.board, other.hardware, found.board)
+        made, other = Made(unit.core, file, observers), Made(unit.core, None)
+        with carried_over(made, observers, cycle, other, tmp_path):
             other.output += made.output
-            other.board.go_on(None)
-            made.board.go_on(None)
-            assert other.lines() == expected
-        assert made.lines() == expected
+            assert made.lines() == other.lines() == expected
 
 
 # ---- bit by bit, as guest code finds them: at reset; which bits WRMSR takes, and of those RDMSR gives back

@@ -10,10 +10,8 @@ import pytest
 
 from emulator.board.board import Ended
 from emulator.board.observers import Observers
-from emulator.board.saved_board import resume, saved
-from emulator.machine import Machine
 from emulator.sysregs import Msr
-from perfemu.checkpoint_file import read_checkpoint, write_checkpoint
+from tests.unit.board.carried_over import carried_over
 from tests.unit.board.pc.images import assembled
 from tests.unit.board.pc.test_branch_records import ALL, CALL, OVERFLOW, RETURN, Made
 from tests.unit.board.pc.test_pmu_registers import PROGRAM as REGISTERS
@@ -28,12 +26,6 @@ CORES = "skylake", "redwood-cove"
 # What `user` is: test_branch_records.PROGRAM's. Prints where it is, and how often the PMU has interrupted.
 PROGRAM = f"""
         .set    AREA, {ELSEWHERE:#x}
-        .macro  put register, number
-        mov     $\\register, %ecx
-        mov     $(\\number) & 0xFFFFFFFF, %eax
-        mov     $(\\number) >> 32, %edx
-        wrmsr
-        .endm
         .macro  word at, value
         movabs  $\\value, %rax
         mov     %rax, AREA + 8 * \\at
@@ -226,20 +218,10 @@ def test_a_saved_board_goes_on_with_it(file: bytes, tmp_path: Path) -> None:
     end = whole.hardware.cpus[0].core.cycles
     for cycle in range(0, end * 9 // 10, end // 32):
         observers = Observers(1)
-        made = Made("skylake", file, observers)
-        machine = Machine(made.hardware, made.board)
-        observers.at_cycle(0, cycle, machine.pause)
-        machine.run_to_the_end()
-        assert machine.paused
-        with (tmp_path / "checkpoint").open("wb+") as checkpoint:
-            write_checkpoint(checkpoint.fileno(), "key", saved(made.board, made.hardware), [], made.hardware.memory)
-            other = Made("skylake", None)
-            found = read_checkpoint(checkpoint.fileno(), "key")
-            found.map_ram(other.hardware.memory)
-            resume(other.board, other.hardware, found.board)
+        made, other = Made("skylake", file, observers), Made("skylake", None)
+        with carried_over(made, observers, cycle, other, tmp_path):
             other.output += made.output
             for each in (made, other):
-                each.board.go_on(None)
                 assert each.lines() == expected
                 assert words(each, 0, 0x800) == records
 

@@ -9,10 +9,8 @@ import pytest
 
 from emulator.board.observers import Observers
 from emulator.board.pc.extended_apic import ENTRIES
-from emulator.board.saved_board import resume, saved
-from emulator.machine import Machine
-from perfemu.checkpoint_file import read_checkpoint, write_checkpoint
 from pmu.amd.ibs_registers import IBS_OP_CTL, IBS_OP_DATA, IBS_OP_DATA2, IBS_OP_DATA3
+from tests.unit.board.carried_over import carried_over
 from tests.unit.board.pc.images import assembled
 from tests.unit.board.pc.test_branch_records import Made
 from tests.unit.board.pc.test_pmu_registers import PROGRAM as REGISTERS
@@ -24,12 +22,6 @@ CORE = "zen4"
 PROGRAM = f"""
         .set    OP_CTL, 0xC0011033
         .set    ELSEWHERE, 0x40000000           # is at RAM + 4 MiB
-        .macro  put register, number
-        mov     $\\register, %ecx
-        mov     $(\\number) & 0xFFFFFFFF, %eax
-        mov     $(\\number) >> 32, %edx
-        wrmsr
-        .endm
         .macro  show register
         mov     $\\register, %ecx
         rdmsr
@@ -152,22 +144,10 @@ def test_a_saved_board_goes_on_with_it(tmp_path: Path) -> None:
     end = whole.hardware.cpus[0].core.cycles
     for cycle in range(0, end * 9 // 10, end // 32):
         observers = Observers(1)
-        made = Made(CORE, file, observers, untimed=False)
-        machine = Machine(made.hardware, made.board)
-        observers.at_cycle(0, cycle, machine.pause)
-        machine.run_to_the_end()
-        assert machine.paused
-        with (tmp_path / "checkpoint").open("wb+") as checkpoint:
-            write_checkpoint(checkpoint.fileno(), "key", saved(made.board, made.hardware), [], made.hardware.memory)
-            other = Made(CORE, None, untimed=False)
-            found = read_checkpoint(checkpoint.fileno(), "key")
-            found.map_ram(other.hardware.memory)
-            resume(other.board, other.hardware, found.board)
+        made, other = Made(CORE, file, observers, untimed=False), Made(CORE, None, untimed=False)
+        with carried_over(made, observers, cycle, other, tmp_path):
             other.output += made.output
-            other.board.go_on(None)
-            made.board.go_on(None)
-            assert other.lines() == expected
-        assert made.lines() == expected
+            assert made.lines() == other.lines() == expected
 
 
 def test_its_registers() -> None:

@@ -16,7 +16,7 @@ namespace {
 
 class RetirementRecorder final : public RetirementListener {
   public:
-    explicit RetirementRecorder(bool keeps) : keeps_(keeps) {}
+    explicit RetirementRecorder(bool keeps) : keeps_(keeps) { wants_class = true; }
 
     void branch(const RetiredBranch& branch) override {
         branches++;

@@ -167,13 +167,13 @@ const uint64_t* Core::retire_logged(size_t first, size_t last, const uint64_t* f
 // none that can be selected: of cycles any will do.
 void Core::begin_observation() {
     Model& model = *model_;
-    model.pipeline->settle();
     observed_cycle_ = UNOBSERVED;
     auto is_near = [this](const Selection& selection) {
         return selection.probes != bit(Probe::CYCLES) &&
                sum(selection.probes, selection.levels) + MOST_EVENTS_OF_ONE >= selection.due;
     };
     if (std::none_of(selections_.begin(), selections_.end(), is_near)) return;
+    model.pipeline->settle_executed();
     observed_from_ = totals_;
     observed_cycle_ = model.pipeline->cycle();
 }
@@ -182,7 +182,7 @@ void Core::begin_observation() {
 void Core::end_observation(unsigned number, uint64_t next) {
     Model& model = *model_;
     if (observed_cycle_ == UNOBSERVED) return;
-    model.pipeline->settle();
+    model.pipeline->settle_executed();
     const Block& block = *model.visit.block;
     const Op& op = block.ops[number];
     observe(op, block.address + op.offset,
@@ -240,10 +240,7 @@ bool Core::choose() {
         const uint64_t now = sum(selection.probes, selection.levels);
         if (now < selection.due) continue;
         if (model_ && observed_cycle_ == UNOBSERVED) observe(Op{}, last_retired_pc_, linear_pc());
-        if (!observed_.op_class_known) {
-            observed_.op_class = class_of(observed_.pc);
-            observed_.op_class_known = true;
-        }
+        if (selection.listener->wants_class) observed_.op_class = class_of(observed_.pc);
         const Reaction reaction = selection.listener->selected(observed_);
         interrupts |= reaction.interrupts;
         chosen = true;

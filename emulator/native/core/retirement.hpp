@@ -67,11 +67,10 @@ struct RetiredOp {
     uint64_t walked = 0;        // cycles until its address was translated, if that was not in the first TLB
     uint64_t waited = 0;        // ... from then on until its data, if those were not in L1D
     ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load
-    OpClass op_class = OpClass::NONE;
+    OpClass op_class = OpClass::NONE;  // for who wants it
     BranchKind branch = BranchKind::NONE;
     uint16_t size = 0;  // of that access, bytes
     bool address_known = false;
-    bool op_class_known = false;  // it is found for who is told
 };
 
 // What becomes of a selection that has come to its instruction.
@@ -86,6 +85,7 @@ class RetirementListener {
   public:
     virtual ~RetirementListener() = default;
     WantedBranches wanted;
+    bool wants_class = false;  // of instructions that are selected
 
     virtual void branch(const RetiredBranch&) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.

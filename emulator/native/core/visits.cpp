@@ -285,9 +285,11 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         exit(Exit::EXCEPTION);
     }
     const bool observes = !selections_.empty() && last - first == 1;
+    // Executed, not recalled: its stages are to be known; or it is half a block, which is not worth to be remembered.
+    if (observes || stepping_) [[unlikely]]
+        limit = std::min(limit, Pipeline::NO_LIMIT - 1);
     if (observes) [[unlikely]] {
         begin_observation();
-        limit = std::min(limit, Pipeline::NO_LIMIT - 1);  // it is executed, not recalled: its stages are to be known
     } else if (!selections_.empty()) {
         forget_observation();
     }

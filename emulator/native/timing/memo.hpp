@@ -62,6 +62,8 @@ class Memo {
     explicit Memo(size_t most) : most_(most) { clear(); }
 
     State state(std::span<const uint8_t> bytes) { return states_.number(bytes); }
+    // NO_STATE: it has never been.
+    State known_state(std::span<const uint8_t> bytes) const { return states_.find(bytes); }
     // A state between two others, which has no bytes.
     State fresh() { return states_.fresh(); }
     std::span<const uint8_t> bytes(State state) const { return states_.bytes(state); }

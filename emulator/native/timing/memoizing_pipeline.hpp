@@ -47,8 +47,9 @@ class MemoizingPipeline : public Pipeline {
     }
     void settle() final {
         memo_.settle(counts_.amounts);
-        counts_.settle(totals_, memory_);
+        settle_executed();
     }
+    void settle_executed() final { counts_.settle(totals_, memory_); }
 
   protected:
     using State = typename MemoType::State;
@@ -92,6 +93,13 @@ class MemoizingPipeline : public Pipeline {
         base_ = now();
         bytes_.clear();
         state_ = save(bytes_) ? memo_.state(bytes_.bytes()) : MemoType::NO_STATE;
+        return in_memo();
+    }
+    // The same, but only if it has been in that state before.
+    bool find_state() {
+        base_ = now();
+        bytes_.clear();
+        state_ = save(bytes_) ? memo_.known_state(bytes_.bytes()) : MemoType::NO_STATE;
         return in_memo();
     }
     // False: it had too much, and has nothing now.

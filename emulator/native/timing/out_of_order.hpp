@@ -159,7 +159,9 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     uint32_t name_of(const Block& block) const;
     void review();
     uint64_t now() const override { return hot_.cycle(); }
-    bool enter_memo();
+    bool enter_memo(const Block& block);
+    bool returns_to_memo(const Block& block);
+    uint32_t begin_whole(const Block& block);
     bool replay(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
     void record(const Block& block, const uint64_t* addresses, uint64_t next, uint32_t name);
     void run_recorded(const Block& block, const uint64_t* addresses, uint64_t next);
@@ -227,6 +229,7 @@ class OutOfOrder final : public MemoizingPipeline<TraceMemo> {
     static constexpr int64_t RESTED = 512 * DEAR, TRUST = 65536 * DEAR, MOST_CREDIT = 4 * TRUST;
     int64_t credit_ = TRUST;
     uint64_t rest_ = 0;       // blocks for which the memo is not looked at
+    uint32_t since_cut_ = 0;  // blocks since one that was cut into parts; 0: it is long ago
     uint32_t blocks_ = 0;     // that have been prepared
     unsigned registers_ = 0;  // that their instructions write
     unsigned most_slots_ = 1;

@@ -4,6 +4,7 @@
 //
 // Caches, predictors, the store queue and where fetch is stay outside the states, and are asked everything, in the
 // same order and at the same cycles.
+#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace perfemu::out_of_order {
 
 namespace {
 
-constexpr uint32_t AFTER_PARTS = 64;  // blocks
+constexpr uint32_t NEW_STATES_FROM = 64;  // blocks behind one that was cut
 
 }  // namespace
 
@@ -21,15 +22,20 @@ void OutOfOrder::retire_whole(const PreparedBlock& prepared, const uint64_t* add
     const Block& block = static_cast<const Block&>(prepared);
     repeats_.end();
     if (in_memo() && --until_review_ == 0) review();
-    if (!in_memo() && !enter_memo()) {
+    if (!in_memo() && !enter_memo(block)) {
         run_block(block, addresses, 0, static_cast<unsigned>(block.ops.size()), next, NO_LIMIT);
         return;
     }
-    hot_.front.begin_at(block.address);
-    has_room_ = block.stores == 0 || load_store_.room_at(block.stores) <= base_;
-    const uint32_t name = name_of(block);
+    const uint32_t name = begin_whole(block);
     if (!replay(block, addresses, next, name)) record(block, addresses, next, name);
     has_room_ = false;
+}
+
+// The block is about to be looked for. Returns its name in the memo.
+uint32_t OutOfOrder::begin_whole(const Block& block) {
+    hot_.front.begin_at(block.address);
+    has_room_ = block.stores == 0 || load_store_.room_at(block.stores) <= base_;
+    return name_of(block);
 }
 
 // Whatever the block's trace depends on besides the state.
@@ -51,16 +57,35 @@ void OutOfOrder::review() {
     recorded_ = 0;
 }
 
-bool OutOfOrder::enter_memo() {
-    if (rest_ == 0) return MemoizingPipeline::enter_memo();
-    --rest_;
-    return false;
+bool OutOfOrder::enter_memo(const Block& block) {
+    if (rest_ > 0) {
+        --rest_;
+        return false;
+    }
+    return since_cut_ ? returns_to_memo(block) : MemoizingPipeline::enter_memo();
 }
 
-// Of a block that is cut into parts, more may follow.
+// Behind a block that was cut, which ever more may be: to where it has been before, if it comes there soon. What is
+// looked up costs as much as some blocks, so it is tried at the first one, the second, the fourth and so on.
+bool OutOfOrder::returns_to_memo(const Block& block) {
+    const uint32_t tried = since_cut_++;
+    if (mode_ == RecallMode::NEVER || !std::has_single_bit(tried)) return false;
+    if (tried >= NEW_STATES_FROM) since_cut_ = 0;
+    if (since_cut_ == 0) return MemoizingPipeline::enter_memo();
+    last_ = TraceMemo::NONE;
+    if (!find_state()) return false;
+    if (memo_.find(state_, begin_whole(block)) == TraceMemo::NONE) {
+        state_ = TraceMemo::NO_STATE;
+        has_room_ = false;
+        return false;
+    }
+    since_cut_ = 0;
+    return true;
+}
+
 unsigned OutOfOrder::run(const PreparedBlock& block, const uint64_t* addresses, unsigned first, unsigned last,
                          uint64_t next, uint64_t limit) {
-    rest_ = std::max<uint64_t>(rest_, AFTER_PARTS);
+    since_cut_ = 1;
     return run_block(static_cast<const Block&>(block), addresses, first, last, next, limit);
 }
 

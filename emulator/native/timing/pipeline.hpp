@@ -73,6 +73,8 @@ class Pipeline {
     }
     // Brings the totals up to date. Comes every few million instructions at the latest: counts of 32 bits will do.
     virtual void settle() {}
+    // Only with what has been executed since, not recalled: of few instructions that is quicker.
+    virtual void settle_executed() { settle(); }
 
     // One iteration of a REP instruction, which is the only one of its block. `retire` comes later, when it is through:
     // that makes no access.

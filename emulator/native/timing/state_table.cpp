@@ -6,7 +6,7 @@
 namespace perfemu {
 
 // Eight bytes at a time: each is folded in and spread by a multiplication, as in a linear congruential generator.
-static uint64_t hash_of(std::span<const uint8_t> bytes) {
+uint64_t StateTable::hash_of(std::span<const uint8_t> bytes) {
     uint64_t hash = bytes.size();
     for (size_t index = 0; index < bytes.size(); index += sizeof hash) {
         uint64_t part = 0;
@@ -17,20 +17,25 @@ static uint64_t hash_of(std::span<const uint8_t> bytes) {
     return hash;
 }
 
+size_t StateTable::slot_of(std::span<const uint8_t> bytes, uint64_t hash) const {
+    const size_t mask = numbers_.size() - 1;
+    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+        const State number = numbers_[slot];
+        if (number == NONE) return slot;
+        if (states_[number].hash == hash && std::ranges::equal(this->bytes(number), bytes)) return slot;
+    }
+}
+
 StateTable::State StateTable::number(std::span<const uint8_t> bytes) {
     if (2 * states_.size() > numbers_.size()) grow();
     const uint64_t hash = hash_of(bytes);
-    const size_t mask = numbers_.size() - 1;
-    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
-        State& number = numbers_[slot];
-        if (number == NONE) {
-            number = static_cast<State>(states_.size());
-            states_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size())});
-            bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-            return number;
-        }
-        if (states_[number].hash == hash && std::ranges::equal(this->bytes(number), bytes)) return number;
+    State& number = numbers_[slot_of(bytes, hash)];
+    if (number == NONE) {
+        number = static_cast<State>(states_.size());
+        states_.push_back({hash, static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(bytes.size())});
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }
+    return number;
 }
 
 StateTable::State StateTable::fresh() {

@@ -16,6 +16,8 @@ class StateTable {
 
     // The state with these bytes, of which there is at least one.
     State number(std::span<const uint8_t> bytes);
+    // The same; NONE: there is no such state yet.
+    State find(std::span<const uint8_t> bytes) const { return numbers_[slot_of(bytes, hash_of(bytes))]; }
     // A state without bytes, which `number` never returns.
     State fresh();
     std::span<const uint8_t> bytes(State state) const {
@@ -33,6 +35,9 @@ class StateTable {
         uint32_t first, size;  // size 0: it has none
     };
 
+    static uint64_t hash_of(std::span<const uint8_t> bytes);
+    // Of `numbers_`: where its number is, or is to be.
+    size_t slot_of(std::span<const uint8_t> bytes, uint64_t hash) const;
     void grow();
 
     std::vector<Bytes> states_;  // by number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
@@ -23,7 +23,7 @@ from perfcore.events.kernel import Linux
 from perfcore.events.output import EventOutput, Fill
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.programs import Attached, drop_program
-from perfcore.events.ring_buffer import RingBuffer, Written
+from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.sample_rate import SampleRate
 from perfcore.events.settings import Settings
 from perfcore.events.siblings import Siblings
@@ -60,6 +60,7 @@ class PerfEvent:
         self.children: dict[PerfEvent, None] = {}  # inherited from this
         self.hw = HardwareState(1 if attr.freq and attr.sample_period else attr.sample_period)
         self.is_sampling = attr.sample_period != 0
+        self.wakeup_events = 0 if attr.watermark else attr.wakeup_events  # samples; 0: bytes decide
         self.state = EventState.OFF if attr.disabled else EventState.INACTIVE
         self.on_cpu: Cpu | None = None  # while ACTIVE
         self.counted = 0  # without what the hardware holds, and without the children that are gone
@@ -335,18 +336,18 @@ class PerfEvent:
         """Where its records go: of an inherited one, where its parent's do."""
         return (self.parent or self).ring_buffer
 
-    def write_record(self, record: bytes, wakeup_events: int = 0) -> None:
-        """Append `record` to the buffer of the event (of its parent, if it is inherited)."""
+    def write_record(self, record: bytes) -> None:
+        self.write_records((record,))
+
+    def write_records(self, records: Sequence[bytes], wakeup_events: int = 0) -> None:
+        """Append records to the buffer of the event (of its parent, if it is inherited); samples with its own
+        `wakeup_events`."""
         opened = self.parent or self
-        buffer = opened.ring_buffer
-        if buffer is None:
-            return
-        match buffer.write(record, opened, wakeup_events):
-            case Written.LOST:
-                opened.lost_samples += 1
-            case Written.WAKEUP:
-                if opened.on_signal is not None:
-                    opened.on_signal(POLL_IN)
+        if opened.ring_buffer is not None:
+            lost, wakes = opened.ring_buffer.write_all(records, opened, wakeup_events)
+            opened.lost_samples += lost
+            if wakes and opened.on_signal is not None:
+                opened.on_signal(POLL_IN)
 
     # overflow; kernel/events/core.c, __perf_event_overflow
 
@@ -374,10 +375,8 @@ class PerfEvent:
             return stop
         buffer = opened.ring_buffer
         if buffer is not None:
-            attr = self.attr
-            wakeup_events = 0 if attr.watermark else attr.wakeup_events
             try:
-                written = buffer.write(self.output.sample(cpu, period, addr, raw, fill), opened, wakeup_events)
+                written = buffer.write(self.output.sample(cpu, period, addr, raw, fill), opened, self.wakeup_events)
             except SampleTooLong:
                 written = buffer.lose()
             if not written:

@@ -31,10 +31,11 @@ from perfcore.events.grouping import check_group, check_output, check_size
 from perfcore.events.inheritance import is_inherited_by, sync_child_event
 from perfcore.events.kernel import Linux
 from perfcore.events.locked_memory import LockedMemory
-from perfcore.events.output import EventOutput, sampled_registers
+from perfcore.events.output import EventOutput
 from perfcore.events.permission import check_cpu, check_opening, check_physical, check_target
 from perfcore.events.pmu_driver import PmuDriver
 from perfcore.events.pmus import Pmus
+from perfcore.events.preparations import sampled_registers
 from perfcore.events.settings import Settings
 from perfcore.events.sideband import Sideband
 from perfcore.events.tick import Tick
@@ -401,9 +402,8 @@ class PerfEvents:
         context = self._contexts.pop(task, None)
         if context is None:
             return
-        running_on = context.running_on
-        if running_on is not None:
-            running_on.task_out()
+        if context.running_on is not None:
+            context.running_on.task_out()
         context.settle()
         for event in list(context.events):
             self._event_exit(event, task)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from emulator.linux.arch import architecture
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import ReadFormat, SampleType
-from perfcore.events.output import sampled_registers
+from perfcore.events.preparations import sampled_registers
 
 _NO_SAMPLES, _NO_READS = SampleType(0), ReadFormat(0)
 _TIMES = ReadFormat.TOTAL_TIME_ENABLED | ReadFormat.TOTAL_TIME_RUNNING

@@ -339,7 +339,7 @@ def perf_event_output(run: Run, ctx: int, map: int, flags: int, data: int, size:
         sample = event.output.sample(run.cpu, 0, raw=run.memory.read(data, size))
     except SampleTooLong as long:
         raise LinuxError(E2BIG, f"perf_event_output: {long}") from None
-    event.write_record(sample, 0 if event.attr.watermark else event.attr.wakeup_events)
+    event.write_records((sample,), event.wakeup_events)
     return 0
 
 

@@ -10,7 +10,7 @@ kernel is not: the modelled one executes nothing of which there could be a recor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from emulator.clock import MONOTONIC_AT_BOOT_NS
@@ -57,6 +57,7 @@ _LARGE = (  # LARGE_PEBS_FLAGS
     | SampleType.DATA_PAGE_SIZE
 )  # fmt: skip
 _IP = 8  # bits of sample_regs_intr
+_EXACT_IP = int(Misc.EXACT_IP)
 _VECTORS = 0xFFFF_FFFF << 32
 
 
@@ -232,15 +233,14 @@ class IntelPebs:
         _, _, maximum, threshold = PEBS.unpack_from(on_cpu.area, PEBS_AT)
         PEBS.pack_into(on_cpu.area, PEBS_AT, on_cpu.base, on_cpu.base, maximum, threshold)
         records = list(adaptive_records(data) if self.adaptive else fixed_records(data))
-        events = dict(on_cpu.events)
-        for counter, event in events.items():
+        stopping = []
+        for counter, event in dict(on_cpu.events).items():
+            bit = 1 << counter
+            own = [record for record in records if record.applicable & bit]
             if of_event(event).reloads:
-                self._count(event, counters, sum(record.applicable >> counter & 1 for record in records))
-        stopping: dict[PerfEvent, None] = {}
-        for record in records:
-            for event in _of(record, events):
-                if not event.pending_disable and self._sample(driver, counters, event, record):
-                    stopping[event] = None
+                self._count(event, counters, len(own))
+            if own and self._sample(driver, counters, event, own, in_interrupt=in_interrupt):
+                stopping.append(event)
         for event in stopping:
             driver.stop(event, update=False)
             if event.pending_disable and not in_interrupt:
@@ -281,15 +281,22 @@ class IntelPebs:
             event.write_record(event.output.lost_samples_record(late - pebs.late, counters.cpu))
             pebs.late = late
 
-    def _sample(self, driver: HardwareDriver, counters: CpuCounters, event: PerfEvent, record: PebsRecord) -> bool:
-        """Whether the event shall stop. __intel_pmu_pebs_event()"""
-        wanted = event.attr.sample_type
-        addr = record.address if wanted & _OF_MEMORY else 0
-        fill = partial(self._fill, event, counters.cpu, record)
-        if not of_event(event).reloads:
-            driver.overflowed(event, counters, addr, fill)
+    def _sample(
+        self, driver: HardwareDriver, counters: CpuCounters, event: PerfEvent, records: list[PebsRecord], *,
+        in_interrupt: bool,
+    ) -> bool:  # fmt: skip
+        """Whether the event shall stop. __intel_pmu_pebs_event(): the last record is the interrupt's overflow."""
+        cpu, pebs = counters.cpu, of_event(event)
+        fill = self._filler(event, cpu)
+        if not pebs.reloads:
+            for record in records:
+                driver.overflowed(event, counters, record.address, partial(_fill_with, fill, record))
             return False
-        return event.overflow(counters.cpu, of_event(event).period, addr=addr, fill=fill)
+        overflow = records.pop() if in_interrupt else None
+        event.write_records(event.output.samples(cpu, pebs.period, records, fill), event.wakeup_events)
+        if overflow is None:
+            return False
+        return event.overflow(cpu, pebs.period, addr=overflow.address, fill=partial(_fill_with, fill, overflow))
 
     def _follow_frequencies(self, driver: HardwareDriver, on_cpu: _OnCpu) -> None:
         """Those that are reloaded although their period is not fixed."""
@@ -300,34 +307,52 @@ class IntelPebs:
                 hw.period_left = hw.sample_period
                 driver.set_period(event)
 
-    def _fill(self, event: PerfEvent, cpu: Cpu, record: PebsRecord, sample: Sample) -> None:
-        """setup_pebs_adaptive_sample_data(), setup_pebs_fixed_sample_data()"""
-        attr, pebs = event.attr, of_event(event)
-        wanted = attr.sample_type
-        if attr.precise_ip > 1 or record.next_ip is None or self.adaptive:
-            sample.ip = record.ip
-            sample.misc |= Misc.EXACT_IP
-        else:
-            sample.ip = record.next_ip
-        if not attr.use_clockid:
-            sample.time = MONOTONIC_AT_BOOT_NS + (record.tsc - self._tsc_at_start) * 1_000_000_000 // self._hz
-        if wanted & _WEIGHTS:
-            sample.weight = self._weight(wanted, record)
-        if wanted & SampleType.DATA_SRC:
-            sample.data_src = data_source(pebs.kind, record.source)
-        if record.registers is not None:
-            registers = {**record.registers, _IP: sample.ip}
-            if wanted & SampleType.REGS_INTR:
-                sample.intr_regs_abi = SampleRegsAbi.ABI_64
-                sample.intr_regs = _chosen(registers, sample.intr_regs, attr.sample_regs_intr)
-            if wanted & SampleType.REGS_USER:
-                sample.user_regs = _chosen(registers, sample.user_regs, attr.sample_regs_user)
-        if record.branches is not None and isinstance(event.hw.branches, EventBranches):
-            sample.branch_hw_index, sample.branches = stack_of(event.hw.branches, cpu, record.branches)
+    def _filler(self, event: PerfEvent, cpu: Cpu) -> Callable[[Sample, PebsRecord], None]:
+        """What puts a record into a sample: setup_pebs_adaptive_sample_data(), setup_pebs_fixed_sample_data()."""
+        attr, kind = event.attr, of_event(event).kind
+        wanted = int(attr.sample_type)
+        names_itself = attr.precise_ip > 1 or self.adaptive
+        timed = not attr.use_clockid
+        hz, tsc_at_start = self._hz, self._tsc_at_start
+        rest = wanted & int(_OF_MEMORY | SampleType.REGS_INTR | SampleType.REGS_USER | SampleType.BRANCH_STACK)
 
-    def _weight(self, wanted: int, record: PebsRecord) -> int:
-        """PERF_SAMPLE_WEIGHT; or _STRUCT, with the cycles since dispatch as var2_w."""
-        return record.latency | (record.instruction_latency << 32 if wanted & SampleType.WEIGHT_STRUCT else 0)
+        def fill(sample: Sample, record: PebsRecord) -> None:
+            if names_itself or record.next_ip is None:
+                sample.ip = record.ip
+                sample.misc |= _EXACT_IP
+            else:
+                sample.ip = record.next_ip
+            if timed:
+                sample.time = MONOTONIC_AT_BOOT_NS + (record.tsc - tsc_at_start) * 1_000_000_000 // hz
+            if rest:
+                fill_rest(sample, record)
+
+        def fill_rest(sample: Sample, record: PebsRecord) -> None:
+            sample.addr = record.address if wanted & _OF_MEMORY else 0
+            if wanted & _WEIGHTS:
+                sample.weight = _weight(wanted, record)
+            if wanted & SampleType.DATA_SRC:
+                sample.data_src = data_source(kind, record.source)
+            if record.words:
+                registers = {**record.registers, _IP: sample.ip}
+                if wanted & SampleType.REGS_INTR:
+                    sample.intr_regs_abi = SampleRegsAbi.ABI_64
+                    sample.intr_regs = _chosen(registers, sample.intr_regs, attr.sample_regs_intr)
+                if wanted & SampleType.REGS_USER:
+                    sample.user_regs = _chosen(registers, sample.user_regs, attr.sample_regs_user)
+            if record.branches is not None and isinstance(event.hw.branches, EventBranches):
+                sample.branch_hw_index, sample.branches = stack_of(event.hw.branches, cpu, record.branches)
+
+        return fill
+
+
+def _fill_with(fill: Callable[[Sample, PebsRecord], None], record: PebsRecord, sample: Sample) -> None:
+    fill(sample, record)
+
+
+def _weight(wanted: int, record: PebsRecord) -> int:
+    """PERF_SAMPLE_WEIGHT; or _STRUCT, with the cycles since dispatch as var2_w."""
+    return record.latency | (record.instruction_latency << 32 if wanted & SampleType.WEIGHT_STRUCT else 0)
 
 
 def _can_write(counted: Event | None) -> bool:
@@ -341,12 +366,6 @@ def of_event(event: PerfEvent) -> EventPebs:
     pebs = event.hw.pebs
     assert isinstance(pebs, EventPebs), f"{event} is not precise"
     return pebs
-
-
-def _of(record: PebsRecord, events: dict[int, PerfEvent]) -> Iterator[PerfEvent]:
-    for counter, event in events.items():
-        if record.applicable >> counter & 1:
-            yield event
 
 
 def _signed(value: int, mask: int) -> int:

@@ -6,7 +6,7 @@ As arch/x86/events/intel/ds.c; Intel SDM volume 3, "PEBS Record Format".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pmu.intel.pebs_registers import MSR_PEBS_DATA_CFG
@@ -15,13 +15,15 @@ _FIXED = struct.Struct("<25Q")
 _BASIC = struct.Struct("<4Q")
 _MEMORY = struct.Struct("<4Q")
 _GPRS = struct.Struct("<18Q")
-_XMM_BYTES = 256
+_VECTORS = struct.Struct("<32Q")
+_XMM_BYTES = _VECTORS.size
 _BRANCH = struct.Struct("<3Q")
 FIXED_BYTES = _FIXED.size
 # bits of attr.sample_regs_intr (uapi/asm/perf_regs.h): AX BX CX DX SI DI BP SP IP FLAGS, 16 R8 and up, 32 XMM0 and up
 _IP, _FLAGS, _R8, _XMM0 = 8, 9, 16, 32
 _FIXED_ORDER = (_FLAGS, _IP, 0, 1, 2, 3, 4, 5, 6, 7, *range(_R8, _R8 + 8))
 _ADAPTIVE_ORDER = (_FLAGS, _IP, 0, 2, 3, 1, 7, 6, 4, 5, *range(_R8, _R8 + 8))
+_VECTORS_ORDER = tuple(range(_XMM0, _XMM0 + 32))
 GENERAL = sum(1 << bit for bit in _FIXED_ORDER)  # PEBS_GP_REGS, and FLAGS and IP
 _CONFIG = (1 << 48) - 1
 _SIZE_SHIFT = 48
@@ -40,8 +42,14 @@ class PebsRecord(NamedTuple):
     source: int
     latency: int  # cycles of a load from issue to its data
     instruction_latency: int  # ... from dispatch, where that is known, too
-    registers: Mapping[int, int] | None  # by bit of sample_regs_intr
+    words: tuple[int, ...]  # of registers
+    order: tuple[int, ...]  # which those are, by bit of sample_regs_intr
     branches: tuple[tuple[int, int, int], ...] | None  # from, to, info; the newest first
+
+    @property
+    def registers(self) -> dict[int, int]:
+        """By bit of sample_regs_intr."""
+        return dict(zip(self.order, self.words, strict=True))
 
 
 def bytes_of(config: int) -> int:
@@ -57,10 +65,12 @@ def bytes_of(config: int) -> int:
 
 def fixed_records(data: bytes) -> Iterator[PebsRecord]:
     """Of format 3."""
+    general = len(_FIXED_ORDER)
     for words in _FIXED.iter_unpack(data):
-        applicable, address, source, latency, ip, _, tsc = words[18:]
-        registers = dict(zip(_FIXED_ORDER, words, strict=False))
-        yield PebsRecord(applicable, ip, words[1], tsc, address, source, latency, 0, registers, None)
+        applicable, address, source, latency, ip, _, tsc = words[general:]
+        yield PebsRecord(
+            applicable, ip, words[1], tsc, address, source, latency, 0, words[:general], _FIXED_ORDER, None
+        )
 
 
 def adaptive_records(data: bytes) -> Iterator[PebsRecord]:
@@ -72,22 +82,23 @@ def adaptive_records(data: bytes) -> Iterator[PebsRecord]:
         assert end - at == bytes_of(config), f"a record of groups {config:#x} has {end - at} bytes"
         at += _BASIC.size
         address = source = latency = instruction_latency = 0
-        next_ip, registers, branches = None, None, None
+        next_ip, branches = None, None
+        words: tuple[int, ...] = ()
+        order: tuple[int, ...] = ()
         if config & MSR_PEBS_DATA_CFG.MEMORY.mask:
             address, source, latencies, _ = _MEMORY.unpack_from(data, at)
             instruction_latency, latency = latencies & 0xFFFF, latencies >> 32 & 0xFFFF
             at += _MEMORY.size
         if config & MSR_PEBS_DATA_CFG.GPR.mask:
-            words = _GPRS.unpack_from(data, at)
-            registers, next_ip = dict(zip(_ADAPTIVE_ORDER, words, strict=True)), words[1]
+            words, order = _GPRS.unpack_from(data, at), _ADAPTIVE_ORDER
+            next_ip = words[1]
             at += _GPRS.size
         if config & MSR_PEBS_DATA_CFG.XMM.mask:
-            values = struct.unpack_from("<32Q", data, at)
-            registers = (registers or {}) | {_XMM0 + number: value for number, value in enumerate(values)}
+            words, order = words + _VECTORS.unpack_from(data, at), order + _VECTORS_ORDER
             at += _XMM_BYTES
         if config & MSR_PEBS_DATA_CFG.LBR.mask:
             branches = tuple(_BRANCH.iter_unpack(data[at:end]))
         at = end
         yield PebsRecord(
-            applicable, ip, next_ip, tsc, address, source, latency, instruction_latency, registers, branches
+            applicable, ip, next_ip, tsc, address, source, latency, instruction_latency, words, order, branches
         )

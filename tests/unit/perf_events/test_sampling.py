@@ -11,7 +11,7 @@ from perfcore.abi.constants import PerfContext, PerfType, ReadFormat, RecordType
 from perfcore.abi.records import Throttle, Unthrottle, decode_record
 from perfcore.abi.sample import HEADER, decode_sample
 from perfcore.events.event_state import POLL_HUP, POLL_IN, EventState
-from perfcore.events.output import sampled_registers
+from perfcore.events.preparations import sampled_registers
 from perfcore.events.ring_buffer import RingBuffer
 from perfcore.events.settings import Settings
 from pmu.generic_events import HardwareId

@@ -37,7 +37,9 @@ from pmu.unit_pmu import UnitPmu
 
 SHORTEST_PERIOD = 0x10
 _EXCLUDES = ("user", "kernel", "hv", "idle", "host", "guest")
+_EXACT_IP = int(Misc.EXACT_IP)
 _OF_DATA = SampleType.DATA_SRC | SampleType.WEIGHT | SampleType.WEIGHT_STRUCT | SampleType.ADDR | SampleType.PHYS_ADDR
+_OF_MORE_THAN_RIP = int(SampleType.RAW | _OF_DATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +275,7 @@ class IbsDriver(UnitDriver):
     def _sample(self, event: PerfEvent, on_cpu: _OnCpu, value: int, period: int) -> bool:
         """Whether the event shall stop."""
         wanted = event.attr.sample_type
-        if self._is_op and not wanted & (SampleType.RAW | _OF_DATA):
+        if self._is_op and not wanted & _OF_MORE_THAN_RIP:
             return event.overflow(on_cpu.cpu, period, fill=partial(_fill_ip, on_cpu.read_others[0]()))
         values = [value, *(read() for read in on_cpu.read_others)]
         raw = b""
@@ -290,7 +292,7 @@ class IbsDriver(UnitDriver):
 
 def _fill_ip(ip: int, sample: Sample) -> None:
     sample.ip = ip
-    sample.misc |= Misc.EXACT_IP
+    sample.misc |= _EXACT_IP
 
 
 def _fill(ip: int, wanted: int, data: int, data2: int, data3: int, physical: int, sample: Sample) -> None:

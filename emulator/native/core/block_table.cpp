@@ -23,15 +23,6 @@ std::unique_ptr<BlockTable::Slots> BlockTable::make_slots() {
     return slots;
 }
 
-const Block& BlockTable::of(uint64_t address, const PreparedBlock* prepared) const {
-    const Block* found = slots_[slot(address)];
-    if (found->prepared == prepared) return *found;
-    const auto [first, last] = by_address_.equal_range(address);
-    const auto other = std::find_if(first, last, [&](const auto& entry) { return entry.second->prepared == prepared; });
-    if (other == last) throw std::logic_error("a block that has run is not known");
-    return *other->second;
-}
-
 Block* BlockTable::find(uint64_t address, uint32_t size, BlockFrames frames) {
     auto found = blocks_.find({tag(address, size), frames});
     if (found == blocks_.end()) return nullptr;

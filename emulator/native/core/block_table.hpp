@@ -32,8 +32,6 @@ class BlockTable {
     static std::array<Block*, 2> nothing_behind() { return {&nothing_, &nothing_}; }
 
     Block* find(uint64_t address, uint32_t size, BlockFrames frames);
-    // That whose form for the pipeline this is: it has run in the present space, or in another.
-    const Block& of(uint64_t address, const PreparedBlock* prepared) const;
     Block& insert(std::unique_ptr<Block> block);
     // By one of the same address and size, where it is: others may point to it.
     void replace(Block& block, Block&& now);

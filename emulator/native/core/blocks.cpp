@@ -312,7 +312,12 @@ std::unique_ptr<Block> Core::decode(uint64_t address, uint32_t size, BlockFrames
     if (model_ && whole) block->modelled = model_block(*block);
     if (!block->changeable) block->bytes = {};
     if (block->modelled) {
-        block->prepared = block->modelled->prepared.get();
+        PreparedBlock& prepared = *block->modelled->prepared;
+        prepared.ending = block->ending;
+        prepared.ending_length = block->ending_length;
+        prepared.level = frames.level;
+        prepared.size = size;
+        block->prepared = &prepared;
         const SliceFunction enter = model_->addresses->assemble(block->modelled->slice);
         block->enter = enter.code;
         block->plain = enter.never_fails;

@@ -377,8 +377,8 @@ class Core final : public Totals, private TranslationListener {
     [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
     void tell_branch(const RetiredBranch& branch);
-    RetiredBranch logged_branch(const RunBlock* run) const;
-    size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) const;
+    static size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks);
+    bool note_hearers(size_t number, const RetiredBranch& branch);
     void enter_path();
     void leave_path(Exit found);
     void tell_left(Leaving why);
@@ -640,7 +640,8 @@ class Core final : public Totals, private TranslationListener {
     bool interrupt_requested_ = false;
     std::vector<Selection> selections_;
     std::vector<size_t> told_from_;  // by path listener: the first logged block whose branch it is told of
-    RetiredOp observed_;             // the last instruction that was told or executed for itself
+    std::vector<RetirementListener*> hearers_;
+    RetiredOp observed_;  // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
     uint64_t observed_cycle_ = UNOBSERVED;   // at which that begins, if it has been observed

@@ -32,6 +32,12 @@ MemoryLevel level_that_answered(ProbeMask fired) {
     return MemoryLevel::NONE;
 }
 
+// The branch before `end`, where a block ends, when execution goes on at `next`.
+static RetiredBranch branch_before(uint64_t end, BranchKind kind, uint8_t length, Level level, uint64_t next) {
+    const bool taken = kind != BranchKind::CONDITIONAL || next != end;
+    return {.from = end - length, .to = next, .kind = kind, .taken = taken, .length = length, .level = level};
+}
+
 void Core::listen(RetirementListener& listener) {
     if (path_listeners_.empty()) path_ = {};
     path_listeners_.push_back(&listener);
@@ -61,18 +67,19 @@ void Core::stop_listening(const RetirementListener& listener) {
 
 // The block that was entered last has run to its end, and execution goes on at `next`.
 void Core::tell_departure(uint64_t next, uint32_t size) {
-    if (model_ || previous_->ops.empty()) return;  // with models, blocks are told of as they are consumed
     const Block& left = *previous_;
-    const Op last = left.ops.back();
-    const uint64_t pc = left.address + last.offset;
-    if (branch_kind(last.probes) == BranchKind::NONE) return;
+    if (left.ending == BranchKind::NONE || model_) return;  // with models, blocks are told of as they are consumed
     // A store into its own block has ended that before its branch.
-    if (isa_->engine_arch() == UC_ARCH_X86 && left.contains(next) && interrupts_store(next, block_at(next, size)))
+    const bool begins_anew = next == left.address && size == left.size;
+    if (left.contains(next) && !begins_anew && isa_->engine_arch() == UC_ARCH_X86 &&
+        interrupts_store(next, block_at(next, size)))
         return;
-    tell_branch(last, pc, next, false, left.frames.level);
+    RetiredBranch branch = branch_before(left.end, left.ending, left.ending_length, left.frames.level, next);
+    branch.cycle = skipped_ + retired() + elapsed_;
+    tell_branch(branch);
 }
 
-// A branch that has retired, unless it is none, to all that want it.
+// A branch that has retired, to all that want it.
 void Core::tell_branch(const RetiredBranch& branch) {
     for (RetirementListener* listener : path_listeners_)
         if (listener->wanted.include(branch.kind, branch.taken, branch.level)) listener->branch(branch);
@@ -86,29 +93,33 @@ void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredict
 }
 
 // The branch at the end of a logged block, as far as it is known before that retires.
-RetiredBranch Core::logged_branch(const RunBlock* run) const {
-    const Block& block = blocks_.of(run[0].address, run[0].block);
-    RetiredBranch branch{.from = block.end - block.ending_length, .to = run[1].address, .kind = block.ending};
-    branch.taken = block.ending != BranchKind::CONDITIONAL || branch.to != block.end;
-    branch.length = block.ending_length;
-    branch.level = block.frames.level;
-    return branch;
+static RetiredBranch logged_branch(const RunBlock* run) {
+    const PreparedBlock& block = *run[0].block;
+    return branch_before(run[0].address + block.size, block.ending, block.ending_length, block.level, run[1].address);
 }
 
 // The first of the logged blocks whose branches a listener is told of. It hears how many it is not.
-size_t Core::first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) const {
+size_t Core::first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) {
     const WantedBranches& wanted = listener.wanted;
     if (wanted.newest == WantedBranches::ALL) return 0;
     uint64_t found = 0;
     size_t first = blocks;
     for (size_t i = blocks; i-- > 0;) {
-        const Block& block = blocks_.of(run[i].address, run[i].block);
-        const bool taken = block.ending != BranchKind::CONDITIONAL || run[i + 1].address != block.end;
-        if (!wanted.include(block.ending, taken, block.frames.level)) continue;
+        const RetiredBranch branch = logged_branch(run + i);
+        if (!wanted.include(branch.kind, branch.taken, branch.level)) continue;
         if (++found <= wanted.newest) first = i;
     }
     if (found > wanted.newest) listener.skipped(found - wanted.newest);
     return first;
+}
+
+// Who is told of the branch of logged block `number`. False: nobody.
+bool Core::note_hearers(size_t number, const RetiredBranch& branch) {
+    hearers_.clear();
+    for (size_t i = 0; i < path_listeners_.size(); i++)
+        if (told_from_[i] <= number && path_listeners_[i]->wanted.include(branch.kind, branch.taken, branch.level))
+            hearers_.push_back(path_listeners_[i]);
+    return !hearers_.empty();
 }
 
 // The first so many logged blocks.
@@ -126,24 +137,22 @@ void Core::retire_log(size_t blocks) {
         first = std::min(first, told_from_.back());
     }
     const uint64_t* found = model.log.found.get();
+    RetirementListener* const only = path_listeners_.size() == 1 ? path_listeners_[0] : nullptr;
     size_t retired = 0;
     for (size_t i = first; i < blocks; i++) {
         RetiredBranch branch = logged_branch(run + i);
-        const auto hears = [&](size_t number) {
-            return told_from_[number] <= i &&
-                   path_listeners_[number]->wanted.include(branch.kind, branch.taken, branch.level);
-        };
-        bool told = false;
-        for (size_t number = 0; number < path_listeners_.size(); number++) told |= hears(number);
-        if (!told) continue;
-        found = retire_logged(retired, i, found);
+        if (!(only ? only->wanted.include(branch.kind, branch.taken, branch.level) : note_hearers(i, branch))) continue;
+        if (retired != i) found = retire_logged(retired, i, found);
         const uint64_t mispredicted = mispredictions();
-        found = retire_logged(i, i + 1, found);
+        model.pipeline->retire_whole(*run[i].block, found, run[i + 1].address);
+        found += run[i].block->sites;
         retired = i + 1;
         branch.mispredicted = mispredictions() != mispredicted;
-        branch.cycle = cycles();
-        for (size_t number = 0; number < path_listeners_.size(); number++)
-            if (hears(number)) path_listeners_[number]->branch(branch);
+        branch.cycle = skipped_ + model.pipeline->cycle();
+        if (only)
+            only->branch(branch);
+        else
+            for (RetirementListener* listener : hearers_) listener->branch(branch);
     }
     retire_logged(retired, blocks, found);
 }

@@ -13,7 +13,9 @@
 
 #include "cache/memory_system.hpp"
 #include "config.hpp"
+#include "level.hpp"
 #include "ops/access.hpp"
+#include "ops/branch_kind.hpp"
 #include "ops/timed_op.hpp"
 #include "predictor/branch_unit.hpp"
 
@@ -24,6 +26,11 @@ struct PreparedBlock {
     virtual ~PreparedBlock() = default;
 
     uint32_t instructions = 0, sites = 0;
+    // The branch that it ends with, for who hears of it: no pipeline's matter.
+    BranchKind ending = BranchKind::NONE;
+    uint8_t ending_length = 0;  // bytes
+    Level level = Level::USER;  // at which it executes
+    uint32_t size = 0;          // bytes of all
 };
 
 // A block that has run as a whole.

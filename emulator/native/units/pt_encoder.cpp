@@ -17,6 +17,8 @@ constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
 constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
 constexpr unsigned ADDRESS_BITS = 48;
 constexpr uint64_t MTC_VALUES = 256;
+// Where a direct jump goes is what the code says.
+constexpr uint8_t ALL_BUT_DIRECT = WantedBranches::EVERY_KIND & ~(1u << static_cast<unsigned>(BranchKind::DIRECT));
 
 constexpr uint64_t sign_extended(uint64_t address) {
     return static_cast<uint64_t>(static_cast<int64_t>(address << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS));
@@ -49,6 +51,8 @@ void PtEncoder::write(const uint8_t* bytes, size_t size) {
 
 void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle) {
     settings_ = std::move(settings);
+    const bool any_may_leave = !settings_.ranges.empty();
+    wanted.kinds = any_may_leave ? WantedBranches::EVERY_KIND : ALL_BUT_DIRECT;
     most_tnt_bits_ = settings_.cyc ? SHORT_TNT_BITS : LONG_TNT_BITS;
     active_ = true;
     in_user_mode_ = met_stop_ = mode_told_ = address_told_ = false;

@@ -18,9 +18,9 @@ BUILD_ENVIRONMENT = PATH="$(CURDIR)/$(BIN):$$PATH" \
 NATIVE_SOURCES := $(wildcard emulator/native/*) $(wildcard emulator/native/*/*) emulator/probes.py emulator/op_classes.py
 CXX_FILES := $(wildcard emulator/native/*.cpp emulator/native/*.hpp emulator/native/*/*.cpp emulator/native/*/*.hpp)
 C_FILES := $(wildcard guest_programs/*/*.c guest_programs/include/*.[ch] tests/qemu_plugin/*.c tests/conformance/*.c \
-  tests/conformance/perf_event/*.[ch] tests/conformance/perf_event/*/*.c tests/instructions/runner/*.[ch])
+  tests/conformance/perf_event/*.[ch] tests/conformance/perf_event/*/*.c tests/instructions/runner/*.[ch] tests/scale/*.c)
 
-.PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions kernels silicon wheel venv clean
+.PHONY: help demo test lint format guests golden additions bench corpus fuzz instructions kernels units silicon wheel venv clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | expand -t 12
@@ -129,6 +129,9 @@ kernels: venv  ## Debian's kernels on the boards, and other long proofs: what ev
 		tests/conformance/test_perf_event.py tests/conformance/test_bpf.py tests/conformance/test_perf_calls.py \
 		tests/conformance/test_rr.py tests/conformance/test_perf_test_as_guest.py \
 		tests/conformance/test_perf_commands_as_guest.py tests/counts/test_multiplexing.py
+
+units: venv  ## traces and samples of whole programs, each against all that has retired: an hour and more
+	UNITS=all $(BIN)/python -m pytest -s tests/scale
 
 INPUTS := 20000
 

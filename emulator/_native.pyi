@@ -166,6 +166,10 @@ class RetirementRecorder(RetirementListener):
     taken: int
     selections: int
     def __init__(self, keep: bool = False) -> None: ...
+    def write_to(self, descriptor: int) -> None:
+        """An open file: of what is selected from now on its address, of taken branches two, as 64-bit words."""
+    def flush(self) -> None:
+        """All that is told of until now is written."""
     def take_branches(self) -> list[tuple[int, int, int, int, bool, bool]]:
         """Those kept since it was called last: (from, to, cycle, kind, taken, mispredicted).
 

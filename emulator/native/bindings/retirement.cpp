@@ -1,7 +1,12 @@
-// A listener for Python: it counts, and keeps what it is told of if it is asked to.
+// A listener for Python: it counts, and keeps what it is told of if it is asked to, or writes it to a file.
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <initializer_list>
 #include <memory>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bindings/bindings.hpp"
@@ -22,10 +27,12 @@ class RetirementRecorder final : public RetirementListener {
         branches++;
         taken += branch.taken;
         if (keeps_) branches_.push_back(branch);
+        if (descriptor_ >= 0 && branch.taken) write({branch.from, branch.to});
     }
     Reaction selected(const RetiredOp& op) override {
         selections++;
         if (keeps_) selected_.push_back(op);
+        if (descriptor_ >= 0) write({op.pc});
         return {.distance = period};
     }
 
@@ -48,11 +55,34 @@ class RetirementRecorder final : public RetirementListener {
         return rows;
     }
 
+    void write_to(int descriptor) { descriptor_ = descriptor; }
+    void flush() {
+        const auto* at = reinterpret_cast<const char*>(words_.data());
+        size_t left = words_.size() * sizeof words_[0];
+        while (left) {
+            const ssize_t written = ::write(descriptor_, at, left);
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) throw std::system_error(errno, std::generic_category(), "what has retired");
+            at += written;
+            left -= static_cast<size_t>(written);
+        }
+        words_.clear();
+    }
+
     uint64_t branches = 0, taken = 0, selections = 0;
     uint64_t period = 0;  // of what is selected for it
 
   private:
+    static constexpr size_t WORDS_AT_ONCE = 1 << 16;
+
+    void write(std::initializer_list<uint64_t> words) {
+        words_.insert(words_.end(), words);
+        if (words_.size() >= WORDS_AT_ONCE) flush();
+    }
+
     bool keeps_;
+    int descriptor_ = -1;          // of a file that somebody else closes
+    std::vector<uint64_t> words_;  // that are not there yet
     std::vector<RetiredBranch> branches_;
     std::vector<RetiredOp> selected_;
 };
@@ -66,6 +96,8 @@ void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
         .def_ro("branches", &RetirementRecorder::branches)
         .def_ro("taken", &RetirementRecorder::taken)
         .def_ro("selections", &RetirementRecorder::selections)
+        .def("write_to", &RetirementRecorder::write_to, nb::arg("descriptor"))
+        .def("flush", &RetirementRecorder::flush)
         .def("take_branches", &RetirementRecorder::take_branches)
         .def("take_selected", &RetirementRecorder::take_selected);
     core.def(

@@ -26,6 +26,7 @@ class BranchKind(IntEnum):
     CALL = 4
     INDIRECT_CALL = 5
     RETURN = 6
+    FAR = 7  # system calls, exceptions, interrupts, their returns: where a guest's own kernel executes
 
 
 class Entry(NamedTuple):

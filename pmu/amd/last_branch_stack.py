@@ -20,6 +20,7 @@ _SUPPRESSED_BY = {
     BranchKind.RETURN: LBR_SELECT.RET_NEAR.mask,
     BranchKind.INDIRECT: LBR_SELECT.JMP_NEAR_IND.mask,
     BranchKind.DIRECT: LBR_SELECT.JMP_NEAR_REL.mask,
+    BranchKind.FAR: LBR_SELECT.FAR_BRANCH.mask,
 }
 _FROM_ADDRESS = _FROM.LbrFrom.mask | _FROM.LbrFromSignExt.mask
 _TO_ADDRESS = _TO.LbrTo.mask | _TO.LbrToSignExt.mask

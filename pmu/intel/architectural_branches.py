@@ -28,6 +28,7 @@ _SELECTED_BY = {
     BranchKind.CALL: _CTL.NEAR_REL_CALL.mask,
     BranchKind.INDIRECT_CALL: _CTL.NEAR_IND_CALL.mask,
     BranchKind.RETURN: _CTL.NEAR_RET.mask,
+    BranchKind.FAR: _CTL.OTHER_BRANCH.mask,
 }
 _CALLS = 1 << BranchKind.CALL | 1 << BranchKind.INDIRECT_CALL
 _TYPES = {  # BR_TYPE
@@ -37,8 +38,9 @@ _TYPES = {  # BR_TYPE
     BranchKind.INDIRECT_CALL: 3,
     BranchKind.CALL: 4,
     BranchKind.RETURN: 5,
+    BranchKind.FAR: 8,
 }
-_KINDS = {type: kind for kind, type in _TYPES.items()}
+_KINDS = {type: kind for kind, type in _TYPES.items()} | dict.fromkeys(range(8, 16), BranchKind.FAR)
 _MOST_CYCLES = _INFO.CYC_CNT.mask
 
 CPUID_LEAF = 0x1C

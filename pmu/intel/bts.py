@@ -1,7 +1,8 @@
 """Intel's branch trace store (BTS): its part of IA32_DEBUGCTL, and the debug store (DS) that it writes by.
 
 Intel SDM volume 3, "Branch Trace Store (BTS)" and "BTS and DS Save Area"; native/units/branch_trace_store writes.
-Where the kernel is modelled, only user mode has branches; far transfers are none anywhere.
+Where the kernel is modelled, only user mode has branches, and far transfers are none. Else they are stored, interrupts
+and exceptions among them, if the level that they leave is.
 """
 
 from __future__ import annotations

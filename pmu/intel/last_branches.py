@@ -2,7 +2,8 @@
 
 What is chosen here, where the manual leaves it open: the first branch after recording has begun says 0 cycles; so does
 one of more cycles than the field holds say as many as that does. What software writes
-into a transaction's bits is lost.
+into a transaction's bits is lost. A far transfer, where a guest's own kernel executes, is of the level that it leads
+to, and never mispredicted; that of an interrupt, an exception or a fault is at the instruction that it comes before.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _SUPPRESSED_BY = {
     BranchKind.RETURN: _SELECT.NEAR_RET.mask,
     BranchKind.INDIRECT: _SELECT.NEAR_IND_JMP.mask,
     BranchKind.DIRECT: _SELECT.NEAR_REL_JMP.mask,
+    BranchKind.FAR: _SELECT.FAR_BRANCH.mask,
 }
 _CALLS = 1 << BranchKind.CALL | 1 << BranchKind.INDIRECT_CALL
 _MOST_CYCLES = MSR_LBR_INFO_x.CYC_CNT.mask

@@ -42,9 +42,10 @@ def entries(guest: BoardGuest, levels: int, path: Path) -> set[tuple[int, int, i
 
 @pytest.mark.parametrize("guest", GUESTS, ids=str)
 def test_levels(guest: BoardGuest, tmp_path: Path) -> None:
-    """board_pmu_fixed has no branches at privilege 3 but far calls, which are not recorded."""
+    """board_pmu_fixed has no branches at privilege 3 but far calls: what leads there is three times the same return."""
     of_user, of_kernel = entries(guest, USER, tmp_path / "user"), entries(guest, KERNEL, tmp_path / "kernel")
-    assert bool(of_user) == (guest.board == "virt")
+    assert of_user
+    assert guest.board == "virt" or len({target for _, target, _ in of_user}) == 1
     assert of_kernel
     assert not {entry[:2] for entry in of_user} & {entry[:2] for entry in of_kernel}
     if guest.board == "virt":

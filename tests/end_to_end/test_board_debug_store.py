@@ -75,5 +75,7 @@ def test_its_kernels_own_driver_has_their_records(core: str, release: str, recor
     rows = [line.split()[1:] for line in lines if line.startswith("trace: ")]
     traced = [(int(source, 16), int(target, 16)) for source, _, target in rows]
     truth = taken_branches(SORT, "ideal", [SIZE])
-    assert is_part_of(traced, truth)
-    assert len(truth) - len(traced) < 30  # perf leaves out the last record of each stretch between two interrupts
+    near = [(source, target) for source, target in traced if not target >> 63]
+    assert len(traced) > len(near)  # system calls, faults and interrupts, which lead to the kernel
+    assert is_part_of(near, truth)
+    assert len(truth) - len(near) < 30  # perf leaves out the last record of each stretch between two interrupts

@@ -377,6 +377,7 @@ class Core final : public Totals, private TranslationListener {
     [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
     void tell_branch(const RetiredBranch& branch);
+    void tell_far(uint64_t from, Level level);
     static size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks);
     bool note_hearers(size_t number, const RetiredBranch& branch);
     void enter_path();
@@ -475,6 +476,7 @@ class Core final : public Totals, private TranslationListener {
     bool is_guests_step() const { return exit_ == Exit::EXCEPTION && exception_ == Exception::STEP; }
     bool nmi_is_due() const;
     bool interrupts_guest();
+    void follow_transfer(uint64_t from);
     void follow_processor();
     bool take_changes();
     bool has_returned_illegally();

@@ -30,6 +30,18 @@ bool is_sysenter(const x86_64::Instruction& insn) {  // which does not end stepp
     return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == SYSENTER;
 }
 
+// SDM vol. 1, "Far control transfers".
+bool is_far(const x86_64::Instruction& insn) {
+    constexpr uint8_t CALL = 0x9a, JUMP = 0xea, RETURN_RELEASING = 0xca, IRET = 0xcf, BY_MEMORY = 0xff;
+    constexpr uint8_t SYSRET = 0x07, SYSEXIT = 0x35;
+    const uint8_t opcode = insn.opcode;
+    if (insn.map == x86_64::OpcodeMap::TWO_BYTE)
+        return opcode == SYSCALL || opcode == SYSRET || opcode == SYSENTER || opcode == SYSEXIT;
+    if (insn.map != x86_64::OpcodeMap::ONE_BYTE) return false;
+    if (opcode == BY_MEMORY) return insn.extension() == 3 || insn.extension() == 5;
+    return opcode == CALL || opcode == JUMP || (opcode >= RETURN_RELEASING && opcode <= IRET) || opcode == INT1;
+}
+
 bool is_interrupt(const x86_64::Instruction& insn) {
     const bool any = (insn.opcode >= INT3 && insn.opcode <= INTO) || insn.opcode == INT1;
     return insn.map == x86_64::OpcodeMap::ONE_BYTE && any;
@@ -129,6 +141,7 @@ void Core::execute_system(uint64_t now) {
         return;
     }
     const uint64_t next = linear_pc();
+    const bool falls_through = insn.opcode == INTO && next == now + insn.length;
     if (model_) consume_answered(now, next);
     retire(trapped_, now, next);
     const bool calls = is_syscall(insn) || is_sysenter(insn);
@@ -140,7 +153,10 @@ void Core::execute_system(uint64_t now) {
     if (processor_->shadows()) shadow_at_ = retired();
     if (processor_->resumes()) pass_breakpoint(linear_pc());
     if (after == x86_64::After::HALTS) exit_ = Exit::IDLE;
-    follow_processor();
+    if (is_far(insn) && !falls_through)
+        follow_transfer(now);
+    else
+        follow_processor();
     if (!stepped) return;
     fire(Probe::EXC_UNDEF, 1);
     fire(Probe::EXC_TAKEN, 1);
@@ -205,8 +221,9 @@ void Core::fault(uint64_t now, uint64_t last) {
 
 void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional<uint64_t> address, bool is_trap) {
     const auto cause = is_trap ? Processor::Cause::TRAP : Processor::Cause::FAULT;
+    const uint64_t from = linear_pc();
     const bool alive = processor_->take({static_cast<Vector>(vector), error, address}, cause, cycles());
-    follow_processor();
+    follow_transfer(from);
     if (!alive) pending_exit_ = exit_ = Exit::SHUTDOWN;
 }
 
@@ -215,8 +232,9 @@ void Core::take_interrupt(unsigned vector) {
     if (owes_exit()) throw std::logic_error("the core owes an exit: it cannot take an interrupt");
     if (vector > 255) throw std::invalid_argument("an interrupt's vector is below 256");
     fire(Probe::EXC_TAKEN, 1);
+    const uint64_t from = linear_pc();
     const bool alive = processor_->take({static_cast<Vector>(vector)}, Processor::Cause::EXTERNAL, cycles());
-    follow_processor();
+    follow_transfer(from);
     if (!alive) pending_exit_ = Exit::SHUTDOWN;
 }
 
@@ -225,10 +243,18 @@ bool Core::nmi_is_due() const { return nmi_ && processor_->accepts_nmi() && !is_
 bool Core::interrupts_guest() {
     nmi_ = false;
     fire(Probe::EXC_TAKEN, 1);
+    const uint64_t from = linear_pc();
     const bool alive = processor_->take({Vector::NMI}, Processor::Cause::EXTERNAL, cycles());
-    follow_processor();
+    follow_transfer(from);
     exit_ = alive ? Exit::NONE : Exit::SHUTDOWN;
     return alive;
+}
+
+// ... behind a far transfer, too. That a triple fault goes on at the same place is told, to nobody's use.
+void Core::follow_transfer(uint64_t from) {
+    const Level level = level_;
+    follow_processor();
+    if (!path_listeners_.empty()) tell_far(from, level);
 }
 
 // What it has changed is so from now on.

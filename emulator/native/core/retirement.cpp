@@ -85,9 +85,15 @@ void Core::tell_branch(const RetiredBranch& branch) {
         if (listener->wanted.include(branch.kind, branch.taken, branch.level)) listener->branch(branch);
 }
 
+// A far transfer has come to where PC is.
+void Core::tell_far(uint64_t from, Level level) {
+    const FarTransfer transfer{from, linear_pc(), cycles(), level, level_};
+    for (RetirementListener* listener : path_listeners_) listener->far(transfer);
+}
+
 void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level) {
     const BranchKind kind = branch_kind(op.probes);
-    if (kind == BranchKind::NONE) return;
+    if (kind == BranchKind::NONE || op.trap == Trap::SYSTEM) return;  // of those, far transfers are told as such
     const bool taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
     tell_branch({pc, next, cycles(), kind, taken, mispredicted, op.length, level});
 }

@@ -27,6 +27,15 @@ struct RetiredBranch {
     Level level = Level::USER;  // at which it executed
 };
 
+// Of a guest's own kernel, which executes: a system call, an exception or interrupt that has been taken, a return from
+// these, or any other far transfer. `from`: of an instruction that makes one the instruction, else the one that would
+// have been next, or has faulted.
+struct FarTransfer {
+    uint64_t from = 0, to = 0;  // addresses
+    uint64_t cycle = 0;         // of the core
+    Level from_level = Level::USER, to_level = Level::KERNEL;
+};
+
 // Why the path has left user mode.
 enum class Leaving : uint8_t {
     SYSTEM_CALL,  // by an instruction for that, SYSCALL or INT n, which has retired
@@ -88,6 +97,8 @@ class RetirementListener {
     bool wants_class = false;  // of instructions that are selected
 
     virtual void branch(const RetiredBranch&) {}
+    // Whatever it wants of branches.
+    virtual void far(const FarTransfer&) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
     virtual uint64_t room() const { return ~uint64_t{0}; }
     virtual Reaction selected(const RetiredOp&) { return {}; }

@@ -26,7 +26,8 @@ static constexpr uint8_t NONE = 255;
 }  // namespace timed_register
 inline bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 
-enum class BranchKind : uint8_t { NONE, CONDITIONAL, DIRECT, INDIRECT, CALL, INDIRECT_CALL, RETURN };
+// FAR is no operation's: so are recorded system calls, exceptions, interrupts and what returns from them.
+enum class BranchKind : uint8_t { NONE, CONDITIONAL, DIRECT, INDIRECT, CALL, INDIRECT_CALL, RETURN, FAR };
 
 struct TimedOp {
     uint16_t offset = 0;  // from the block's start, bytes

@@ -49,6 +49,16 @@ void BranchRecords::branch(const RetiredBranch& branch) {
     ++recorded_;
 }
 
+void BranchRecords::far(const FarTransfer& transfer) {
+    const RetiredBranch branch{.from = transfer.from,
+                               .to = transfer.to,
+                               .cycle = transfer.cycle,
+                               .kind = BranchKind::FAR,
+                               .taken = true,
+                               .level = transfer.to_level};
+    if (wanted.include(branch.kind, branch.taken, branch.level)) this->branch(branch);
+}
+
 void BranchRecords::skipped(uint64_t branches) {
     top_ = (top_ + branches) % entries_.size();
     recorded_ += branches;

@@ -23,7 +23,7 @@ struct BranchRecord {
 
     void archive(Archive& state) {
         state(from, to, cycles, mispredicted, timed, info);
-        state.up_to(kind, BranchKind::RETURN);
+        state.up_to(kind, BranchKind::FAR);
         state.up_to(level, Level::KERNEL);
     }
 };
@@ -36,7 +36,7 @@ class BranchRecords final : public RetirementListener {
     // What is recorded from now on: kinds of branches, as a mask by BranchKind. As a stack, calls of those kinds are
     // entered, and each return takes the last one away.
     void record(uint8_t kinds, bool as_stack);
-    // ... of what executes at these levels.
+    // ... of what executes at these levels; of far transfers, leads there.
     void record_at(LevelMask levels) { wanted.levels = levels; }
     // Whether from now on it is noted of each how many cycles have passed since the one before, and whether it was
     // mispredicted.
@@ -49,6 +49,7 @@ class BranchRecords final : public RetirementListener {
     void pass_entry() { passes_entry_ = true; }
 
     void branch(const RetiredBranch& branch) override;
+    void far(const FarTransfer& transfer) override;
     void skipped(uint64_t branches) override;
     void entered(uint64_t, uint64_t) override;
     void changed_level(Level level) override;

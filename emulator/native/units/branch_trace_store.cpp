@@ -28,6 +28,13 @@ bool BranchTraceStore::has_room(uint64_t index) const {
     return buffer_.size() >= RECORD_BYTES && index - base <= buffer_.size() - RECORD_BYTES;
 }
 
+// By where it comes from: what leaves a level that is stored says where to (arch/x86/events/intel/ds.c of Linux: "BTS
+// leaks kernel addresses in branches across the cpl boundary, such as traps or system calls").
+void BranchTraceStore::far(const FarTransfer& transfer) {
+    if (contains(wanted.levels, transfer.from_level))
+        branch({.from = transfer.from, .to = transfer.to, .cycle = transfer.cycle, .taken = true});
+}
+
 void BranchTraceStore::branch(const RetiredBranch& branch) {
     if (!branch.taken) return;
     const uint64_t base = area_[BASE];

@@ -28,6 +28,7 @@ class BranchTraceStore final : public RetirementListener {
     void clear_interrupt() { interrupt_ = false; }
 
     void branch(const RetiredBranch& branch) override;
+    void far(const FarTransfer& transfer) override;
     uint64_t room() const override;
 
   private:

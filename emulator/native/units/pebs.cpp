@@ -58,6 +58,7 @@ uint64_t type_of(BranchKind kind) {
         case BranchKind::INDIRECT_CALL: return 3;
         case BranchKind::CALL: return 4;
         case BranchKind::RETURN: return 5;
+        case BranchKind::FAR: return 8;
         default: return 0;
     }
 }

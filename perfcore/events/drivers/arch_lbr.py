@@ -9,7 +9,7 @@ from perfcore.abi.constants import BRANCH_CYCLES_SHIFT, BRANCH_TYPE_SHIFT, Branc
 from perfcore.abi.sample import BranchEntry, BranchStack
 from perfcore.events.drivers.branch_stacks import EventBranches, Kept
 from perfcore.events.drivers.lbr import IntelBranchStacks, check_wanted
-from perfcore.events.drivers.x86_branches import X86Branch, branch_at, type_of, wants_only_transactions
+from perfcore.events.drivers.x86_branches import X86Branch, branch_between, type_of, wants_only_transactions
 from perfcore.events.event import PerfEvent
 from pmu.intel.arch_lbr_registers import (
     ARCH_LBR_ENTRIES,
@@ -98,7 +98,8 @@ def stack_of(branches: EventBranches, cpu: Cpu, records: Iterable[Sequence[int]]
             if not source:
                 break
             info = _INFO(value)
-            branch = _BRANCHES[info.BR_TYPE] if info.BR_TYPE < len(_BRANCHES) else branch_at(cpu, source)
+            known = info.BR_TYPE < len(_BRANCHES)
+            branch = _BRANCHES[info.BR_TYPE] if known else branch_between(cpu, source, target)
             if not branch & branches.classes:
                 continue
             flags = int(BranchFlag.MISPRED if info.MISPRED else BranchFlag.PREDICTED)

@@ -26,11 +26,12 @@ class X86Branch(IntFlag):
     IRET = 1 << 7
     JCC = 1 << 8
     JMP = 1 << 9
+    IRQ = 1 << 10  # or an exception: whatever else leads from user mode to the kernel
     IND_CALL = 1 << 14
     ZERO_CALL = 1 << 16  # to the next instruction: it finds out where it is
     IND_JMP = 1 << 18
 
-    ANY_CALL = CALL | IND_CALL | ZERO_CALL | SYSCALL | INT
+    ANY_CALL = CALL | IND_CALL | ZERO_CALL | SYSCALL | INT | IRQ
     ANY_RETURN = RET | IRET | SYSRET
     ANY = ANY_CALL | ANY_RETURN | JCC | JMP | IND_JMP
 
@@ -52,8 +53,10 @@ _TYPES = {  # branch_map of common_branch_type
     X86Branch.RET: BranchType.RET,
     X86Branch.SYSCALL: BranchType.SYSCALL,
     X86Branch.SYSRET: BranchType.SYSRET,
+    X86Branch.IRET: BranchType.ERET,
     X86Branch.JCC: BranchType.COND,
     X86Branch.JMP: BranchType.UNCOND,
+    X86Branch.IRQ: BranchType.IRQ,
     X86Branch.IND_CALL: BranchType.IND_CALL,
     X86Branch.ZERO_CALL: BranchType.CALL,
     X86Branch.IND_JMP: BranchType.IND,
@@ -80,6 +83,7 @@ _BY_REGISTER_FIELD = {  # of FFH's ModRM
     5: X86Branch.IND_JMP,
 }
 _NONE = X86Branch(0)
+_KERNEL_BEGINS = 1 << 63  # as kernel_ip has it
 
 
 def wanted_branches(branch_sample_type: int) -> X86Branch:
@@ -117,6 +121,13 @@ def branch_at(cpu: Cpu, address: int) -> X86Branch:
     return branch_of(code) if isinstance(code, bytes) else _NONE
 
 
+def branch_between(cpu: Cpu, source: int, target: int) -> X86Branch:
+    """branch_type: what leads from user mode to the kernel can be anywhere."""
+    branch = branch_at(cpu, source)
+    enters = source < _KERNEL_BEGINS <= target
+    return X86Branch.IRQ if enters and branch not in (X86Branch.SYSCALL, X86Branch.INT) else branch
+
+
 def type_of(branch: X86Branch) -> BranchType:
     """What a sample says of it: common_branch_type."""
     return _TYPES.get(branch, BranchType.UNKNOWN)
@@ -137,7 +148,7 @@ def filtered(branches: EventBranches, cpu: Cpu, found: list[BranchEntry]) -> lis
         return found
     kept = []
     for entry in found:
-        branch = branch_at(cpu, entry.from_ip)
+        branch = branch_between(cpu, entry.from_ip, entry.to_ip)
         if branch & classes:
             kept.append(
                 entry._replace(flags=entry.flags | type_of(branch) << BRANCH_TYPE_SHIFT) if saves_type else entry

@@ -64,8 +64,11 @@ class Recording:
                 file.write(f"{start + (ns - MONOTONIC_AT_BOOT_NS) * hz // 1_000_000_000} {number}\n")
 
 
-def read_recording(path: Path, traces: Path) -> Recording:
-    """Into `traces`, a directory, goes the trace of each CPU: a file by its number."""
+def read_recording(path: Path, traces: Path, record_bytes: int = 1) -> Recording:
+    """Into `traces`, a directory, goes the trace of each CPU: a file by its number.
+
+    Of each stretch whole records, of so many bytes: at the end of an area is room for a part of one.
+    """
     reader = _Reader()
     stretches: dict[int, list[tuple[int, int, int]]] = {}  # CPU -> (offset in the trace, in the file, bytes)
     records: list[tuple[int, int, int, RawRecord]] = []
@@ -88,7 +91,7 @@ def read_recording(path: Path, traces: Path) -> Recording:
             with (traces / str(cpu)).open("wb") as trace:
                 for _, at, size in sorted(parts):
                     data.seek(at)
-                    trace.write(data.read(size))
+                    trace.write(data.read(size // record_bytes * record_bytes))
     return reader.told
 
 

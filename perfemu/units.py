@@ -50,7 +50,7 @@ def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent
     units = [pt.IntelPt(cpu, kernel.clock, pt.CAPABILITIES, memory) for cpu in kernel.cpus]
     for cpu in kernel.cpus:
         cpu.system_registers.amend_cpuid(partial(pt.answer, pt.CAPABILITIES, hz))
-    return IntelPtDriver(kernel.cpus, units, memory, source, type, hz)
+    return IntelPtDriver(kernel, units, memory, source, type, hz)
 
 
 _ATTACH: dict[str, AttachUnit] = {  # PMU -> how
@@ -127,6 +127,7 @@ def _intel_pt_info(spec: EventSpec, per_cpu: bool, hz: int, snapshot: bool) -> b
         per_cpu=per_cpu,
         snapshot=snapshot,
         max_nonturbo_ratio=hz // BUS_HZ,
+        filter=spec.filter,
     )
 
 

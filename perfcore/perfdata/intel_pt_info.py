@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from fractions import Fraction
 
 from perfcore.perfdata.auxtrace import AuxTraceType, pack_auxtrace_info
@@ -19,9 +20,13 @@ def intel_pt_info(
     per_cpu: bool,
     snapshot: bool,
     max_nonturbo_ratio: int,
+    filter: str,
 ) -> bytes:
-    """`time`: shift, mult and zero by which the time stamp counter becomes that of the records."""
+    """`filter`: of addresses, as the kernel was told it. `time`: shift, mult and zero by which the time stamp counter
+    becomes that of the records."""
     shift, mult, zero = time
+    text = filter.encode()
+    filtered = text.ljust((len(text) + 8) // 8 * 8, b"\0") if text else b""
     words = (
         pmu_type,
         shift,
@@ -39,6 +44,7 @@ def intel_pt_info(
         tsc_per_crystal.denominator,
         _CYC,
         max_nonturbo_ratio,
-        0,  # bytes of an address filter's text
+        len(text),
+        *struct.unpack(f"<{len(filtered) // 8}Q", filtered),
     )
     return pack_auxtrace_info(AuxTraceType.INTEL_PT, words)

@@ -140,7 +140,7 @@ class FilterAction(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
     ) -> None:
         if not namespace.event:
-            raise UsageError(f"--filter '{values}': stands behind the -e of a tracepoint")
+            raise UsageError(f"--filter '{values}': stands behind the -e of a tracepoint, or of intel_pt")
         namespace.filter = [*(namespace.filter or ()), (len(namespace.event) - 1, values)]
 
 
@@ -148,7 +148,8 @@ def add_filter_option(parser: argparse.ArgumentParser) -> None:
     """Of tracepoints."""
     parser.add_argument(
         "--filter", metavar="EXPR", action=FilterAction,
-        help="only these occurrences of the tracepoints of the -e before it: 'prev_pid != 0 && next_comm ~ \"sh*\"'",
+        help="only these occurrences of the tracepoints of the -e before it: 'prev_pid != 0 && next_comm ~ \"sh*\"'; "
+        "where intel_pt traces: 'filter main @ ./program'",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from perfcore.abi.constants import PerfType
 from perfcore.events.event import PerfEvent
 from perfemu.errors import PerfemuError, UsageError
 from perfemu.events.spec import PRIVILEGES, EventSpec, parse_modifiers
+from pmu.unit_pmu import UnitPmu
 
 
 class CgroupNames(NamedTuple):
@@ -42,10 +43,7 @@ class Changes:
         for behind, text in self.filters:
             for number, spec in enumerate(found):
                 if spec.asked == behind:
-                    if spec.type != PerfType.TRACEPOINT:
-                        raise UsageError(f"--filter '{text}': {spec.name} is no tracepoint: it stands behind one's -e")
-                    both = f"({spec.filter}) && ({text})" if spec.filter else text
-                    found[number] = replace(spec, filter=both)
+                    found[number] = replace(spec, filter=_filtered(spec, text))
         if self.each_cgroup:
             return [replace(spec, cgroup=name) for name in self.each_cgroup for spec in found]
         return self._in_cgroups(found) if self.cgroups else found
@@ -70,6 +68,18 @@ class Changes:
             return spec
         others = "".join(letter for letter in spec.modifiers.text if letter not in PRIVILEGES)
         return replace(spec, modifiers=parse_modifiers(others + self.level))
+
+
+def _filtered(spec: EventSpec, text: str) -> str:
+    """By what it has been told, and by this."""
+    if isinstance(spec.source, UnitPmu) and spec.source.address_filters:
+        # few traces have one
+        from perfemu.events.address_filters import resolved
+
+        return f"{spec.filter},{resolved(text)}" if spec.filter else resolved(text)
+    if spec.type != PerfType.TRACEPOINT:
+        raise UsageError(f"--filter '{text}': {spec.name} is no tracepoint: it stands behind one's -e")
+    return f"({spec.filter}) && ({text})" if spec.filter else text
 
 
 UNCHANGED = Changes()

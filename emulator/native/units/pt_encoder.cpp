@@ -131,9 +131,7 @@ void PtEncoder::left(const PathEnd& end) {
         if (end.cycle >= mtc_due_cycle_) tell_mtc(end.cycle);
         flush_tnt(end.cycle);
         if (end.why != Leaving::SYSTEM_CALL) target(FUP, end.at, end.cycle);
-        stamp(end.cycle);
-        const uint8_t disabled = TIP_PGD;
-        write(&disabled, 1);
+        write_disabled(end.cycle);
     }
     in_user_mode_ = false;
 }
@@ -155,6 +153,13 @@ void PtEncoder::enable(uint64_t at, uint64_t cycle) {
         tell_mode();
     }
     target(TIP_PGE, at, cycle);
+}
+
+// Without an address.
+void PtEncoder::write_disabled(uint64_t cycle) {
+    stamp(cycle);
+    const uint8_t disabled = TIP_PGD;
+    write(&disabled, 1);
 }
 
 void PtEncoder::tell_mode() {
@@ -246,25 +251,22 @@ bool PtEncoder::covers(uint64_t address, bool stops) const {
     });
 }
 
-// What ranges make of a branch. True: all has been told of it.
+// What ranges make of a branch. True: all has been told of it. Only where one leads matters, not where code is reached
+// without ("Filter Enable (FilterEn)", "TraceStop").
 bool PtEncoder::follows_filters(const RetiredBranch& branch) {
-    const bool stops = covers(branch.to, true), goes_on = !filters() || covers(branch.to, false);
-    if (!in_range_ && covers(branch.from, false)) {  // it has come there without a branch
-        for (const PtSettings::Range& range : settings_.ranges)
-            if (!range.stops && branch.from >= range.first && branch.from <= range.last)
-                enable(range.first, branch.cycle);
-        in_range_ = true;
-    }
-    if (in_range_ && goes_on && !stops) return false;
-    if (in_range_) {
+    if (!branch.taken) return !in_range_;
+    const bool stops = covers(branch.to, true), traces = !stops && (!filters() || covers(branch.to, false));
+    if (in_range_ && traces) return false;
+    if (in_range_ && branch.kind == BranchKind::CONDITIONAL) {  // whose target the code says
+        flush_tnt(branch.cycle);
+        write_disabled(branch.cycle);
+    } else if (in_range_) {
         target(TIP_PGD, branch.to, branch.cycle);
-    } else if (goes_on && !stops) {
-        in_range_ = true;
+    } else if (traces) {
         kept_calls_ = 0;
         enable(branch.to, branch.cycle);
-        return true;
     }
-    in_range_ = false;
+    in_range_ = traces;
     if (stops) stop();
     return true;
 }

@@ -63,6 +63,7 @@ class PtEncoder final : public RetirementListener {
     void flush_tnt(uint64_t cycle);
     void target(uint8_t header, uint64_t address, uint64_t cycle);
     void write_address(uint8_t header, uint64_t address);
+    void write_disabled(uint64_t cycle);
     void tell_mode();
     void push(uint64_t return_address);
     bool pops(uint64_t target);

@@ -11,15 +11,22 @@ from dataclasses import dataclass
 
 from emulator.cpu import Cpu
 from emulator.linux.errors import EINVAL, ENOENT, EOPNOTSUPP, LinuxError
+from emulator.linux.mm.mapping import PROT_EXEC, Mapping
+from emulator.linux.process.task import Task
 from perfcore.abi.constants import AuxFlag
+from perfcore.events.address_filters import Action, AddressFilter, parse_address_filters, range_of
 from perfcore.events.aux_output import AuxOutput
 from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
+from perfcore.events.kernel import Linux
 from perfcore.events.pmu_driver import AuxUnit
+from perfcore.events.probes.probed_file import find_probed_file
 from pmu.intel.pt import BUS_HZ, Capabilities, IntelPt
 from pmu.intel.pt_registers import (
     IA32_PERF_GLOBAL_STATUS_RESET_TRACE,
     IA32_PERF_GLOBAL_STATUS_TRACE,
+    IA32_RTIT_ADDR_A,
+    IA32_RTIT_ADDR_B,
     IA32_RTIT_CTL,
     IA32_RTIT_OUTPUT_BASE,
     IA32_RTIT_OUTPUT_MASK_PTRS,
@@ -36,6 +43,7 @@ _ALWAYS = _PT | IA32_RTIT_CTL.TSC_EN.mask | IA32_RTIT_CTL.DIS_RETC.mask | IA32_R
 _PSB_CYC = _CYC | IA32_RTIT_CTL.CYC_THRESH.mask | IA32_RTIT_CTL.PSB_FREQ.mask
 _MTC = IA32_RTIT_CTL.MTC_EN.mask | IA32_RTIT_CTL.MTC_FREQ.mask
 _CONFIG = _ALWAYS | _PSB_CYC | _MTC
+_TRACED, _STOPS = 1, 2  # of a range: ADDRn_CFG
 _RESET = IA32_PERF_GLOBAL_STATUS_RESET_TRACE.TRACE_TOPA_PMI.mask
 
 
@@ -83,10 +91,12 @@ class IntelPtDriver(UnitDriver):
     takes_snapshots = True
 
     def __init__(
-        self, cpus: Sequence[Cpu], units: Sequence[IntelPt], memory: UnitMemory, pmu: UnitPmu, type: int, hz: int
+        self, kernel: Linux, units: Sequence[IntelPt], memory: UnitMemory, pmu: UnitPmu, type: int, hz: int
     ) -> None:
         """`memory`: what the units' addresses lead to. `hz`: of the time stamp counter."""
         super().__init__(pmu, type)
+        cpus = kernel.cpus
+        self._kernel = kernel
         self.aux: AuxUnit[PerfEvent] = self
         self._hz = hz
         self._memory = memory
@@ -94,6 +104,7 @@ class IntelPtDriver(UnitDriver):
         self._capabilities: Capabilities = units[0].capabilities
         self._traces: dict[int, _Trace] = {}  # by CPU
         self._added: dict[int, PerfEvent] = {}
+        self._filters: dict[PerfEvent, Sequence[AddressFilter]] = {}  # of those that were opened
         for cpu, unit in zip(cpus, units, strict=True):
             cpu.connect_interrupt(unit, lambda cpu=cpu: self._interrupt(cpu))  # type: ignore[misc]
 
@@ -193,7 +204,61 @@ class IntelPtDriver(UnitDriver):
         """It counts nothing."""
 
     def set_filter(self, event: PerfEvent, text: str) -> None:
-        raise LinuxError(EOPNOTSUPP, f"{self.name}: address filters of events are not modelled; the unit has them")
+        """perf_event_set_addr_filter(): these instead of those before; of what is inherited from it, too."""
+        who = event.owner or event.target
+
+        def find_file(path: str) -> int:
+            assert who is not None, "an event of a task"
+            return find_probed_file(who, path).inode
+
+        filters = parse_address_filters(text, of_task=event.of_task, find_file=find_file)
+        self._validate(filters)
+        if not self._filters:
+            self._kernel.tracepoints.mmap.subscribe(self._mapped)
+        self._filters[event] = filters
+        event.destroy = self._forget_filters
+        for number, trace in list(self._traces.items()):
+            if (trace.event.parent or trace.event) is event:
+                self._restart(number)
+
+    def _forget_filters(self, event: PerfEvent) -> None:
+        self._filters.pop(event, None)
+
+    def _validate(self, filters: Sequence[AddressFilter]) -> None:
+        """pt_event_addr_filters_validate()"""
+        for filter in filters:
+            if filter.action is Action.START or not filter.size:
+                raise LinuxError(EOPNOTSUPP, f"{self.name}: it filters by ranges alone, in which it traces or stops")
+        if len(filters) > self._capabilities.address_ranges:
+            most = self._capabilities.address_ranges
+            raise LinuxError(EOPNOTSUPP, f"{self.name}: {len(filters)} filters: it has {most} ranges")
+
+    def _mapped(self, task: Task, mapping: Mapping) -> None:
+        """perf_addr_filters_adjust(), of who has mapped something that is executed."""
+        trace = None if task.cpu is None else self._traces.get(task.cpu.number)
+        if task.cpu is None or trace is None or mapping.file is None or not mapping.protection & PROT_EXEC:
+            return
+        if self._filters.get(trace.event.parent or trace.event):
+            self._restart(task.cpu.number)
+
+    def _restart(self, number: int) -> None:
+        """perf_event_stop(), after which it starts again."""
+        event = self._traces[number].event
+        self.stop(event)
+        self.start(event)
+
+    def _filter_by(self, event: PerfEvent, number: int) -> int:
+        """pt_config_filters(): the ranges of the task that is on the CPU. Returns what the control register says."""
+        filters = self._filters.get(event.parent or event, ())
+        task = self._kernel.current(self._kernel.cpus[number])
+        unit, control = self._units[number], 0
+        for index, filter in enumerate(filters):
+            start, end = (0, 0) if task is None else range_of(filter, task.mm.mappings)
+            unit.write(IA32_RTIT_ADDR_A, start, index)
+            unit.write(IA32_RTIT_ADDR_B, max(end - 1, 0), index)
+            kind = _TRACED if filter.action is Action.FILTER else _STOPS
+            control |= kind << IA32_RTIT_CTL.ADDR0_CFG.lo + IA32_RTIT_CTL.ADDR0_CFG.width * index
+        return control
 
     # AUX areas
 
@@ -268,7 +333,7 @@ class IntelPtDriver(UnitDriver):
 
     def _enable(self, event: PerfEvent, number: int) -> None:
         """pt_config()"""
-        config = event.attr.config
+        config = event.attr.config | self._filter_by(event, number)
         control = config | IA32_RTIT_CTL.TRACE_EN.mask | IA32_RTIT_CTL.TOPA.mask | IA32_RTIT_CTL.USER.mask
         if not config & _PT:  # which lifts the rule that branches are always traced
             control |= IA32_RTIT_CTL.BRANCH_EN.mask
@@ -294,9 +359,12 @@ class IntelPtDriver(UnitDriver):
         self._update(number)
         trace, unit = self._traces.pop(number), self._units[number]
         status = IA32_RTIT_STATUS(unit.read(IA32_RTIT_STATUS))
-        if status.ERROR or status.STOPPED:
+        offset = IA32_RTIT_OUTPUT_MASK_PTRS(unit.read(IA32_RTIT_OUTPUT_MASK_PTRS)).OUTPUT_OFFSET
+        if status.ERROR or (status.STOPPED and offset == trace.buffer.region_size):
             trace.output.flags |= AuxFlag.TRUNCATED  # nobody knows how much has been lost
             unit.write(IA32_RTIT_STATUS, 0)  # so that what comes next begins with a PSB
+        elif status.STOPPED:  # by an address
+            unit.write(IA32_RTIT_STATUS, status.value & ~IA32_RTIT_STATUS.STOPPED.mask)
         whole = len(trace.buffer.memory)
         trace.output.end(whole if trace.buffer.overwrite else trace.output.head - trace.begun)
 

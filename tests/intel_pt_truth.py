@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import require
 from emulator._native import RetirementRecorder
@@ -56,6 +57,49 @@ def recorded(
     recorders = retired(session)
     record(session, [event], sampling or Sampling(), str(file))
     return [[op[0] for op in recorder.take_selected()] for recorder in recorders]
+
+
+class Branch(NamedTuple):
+    """One that has retired."""
+
+    source: int
+    target: int
+    cycle: int
+    kind: int  # by `RetirementRecorder.take_branches`
+    taken: bool
+
+
+class Truth(NamedTuple):
+    """A recording, and what has retired meanwhile."""
+
+    file: Path
+    instructions: list[int]
+    branches: list[Branch]
+
+    def steps(self) -> Iterator[tuple[int, Branch | None]]:
+        """Each instruction's address, and the branch that it is."""
+        left = iter(self.branches)
+        branch = next(left, None)
+        for address in self.instructions:
+            if branch and branch.source == address:
+                yield address, branch
+                branch = next(left, None)
+            else:
+                yield address, None
+        assert branch is None
+
+
+def traced(program: Path, file: Path, event: str = "intel_pt//u", core: str = "skylake") -> Truth:
+    """Record a program on one CPU."""
+    session = session_of([program], core)
+    recorder = RetirementRecorder(keep=True)
+    native = session.machine.cpus[0].core
+    native.select(recorder, 1 << Probe.INST_RETIRED, 1)
+    native.listen(recorder)
+    record(session, [event], Sampling(), str(file))
+    kept = recorder.take_branches()
+    addresses = [op[0] for op in recorder.take_selected()]
+    return Truth(file, addresses, [Branch(*branch[:5]) for branch in kept])
 
 
 def perfs(tmp_path: Path) -> list[RealPerf]:

@@ -12,17 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import require
-from emulator._native import RetirementRecorder
-from emulator.probes import Probe
 from guests import guest
-from intel_pt_truth import built, instructions, perfs, session_of
-from perfemu.events.attributes import Sampling
-from perfemu.recording import record
+from intel_pt_truth import Truth, built, instructions, perfs, traced
 
 _CALLS, _RETURNS = {4, 5}, {6}  # kinds of branches, by `RetirementRecorder.take_branches`
 _FLAGS = {1: "jcc", 2: "jmp", 3: "jmp", 4: "call", 5: "call", 6: "return"}
@@ -30,63 +25,22 @@ _INDIRECT = {3, 5}
 _ENTRIES = 64  # of branch stacks, unless perf is told otherwise
 
 
-class Branch(NamedTuple):
-    """One that has retired."""
-
-    source: int
-    target: int
-    kind: int
-    taken: bool
-
-
-class Truth(NamedTuple):
-    """A recording, and what has retired meanwhile."""
-
-    file: Path
-    instructions: list[int]
-    branches: list[Branch]
-
-    def steps(self) -> Iterator[tuple[int, Branch | None]]:
-        """Each instruction's address, and the branch that it is."""
-        left = iter(self.branches)
-        branch = next(left, None)
-        for address in self.instructions:
-            if branch and branch.source == address:
-                yield address, branch
-                branch = next(left, None)
-            else:
-                yield address, None
-        assert branch is None
-
-
-def _traced(program: Path, file: Path, event: str = "intel_pt//u") -> Truth:
-    session = session_of([program], "skylake")
-    recorder = RetirementRecorder(keep=True)
-    core = session.machine.cpus[0].core
-    core.select(recorder, 1 << Probe.INST_RETIRED, 1)
-    core.listen(recorder)
-    record(session, [event], Sampling(), str(file))
-    kept = recorder.take_branches()
-    branches = [Branch(source, target, kind, taken) for source, target, _, kind, taken, _ in kept]
-    return Truth(file, [op[0] for op in recorder.take_selected()], branches)
-
-
 @pytest.fixture(scope="module")
 def many_ways(tmp_path_factory: pytest.TempPathFactory) -> Truth:
     """With threads, a child, signals, longjmp and faults."""
     folder = tmp_path_factory.mktemp("intel_pt")
-    return _traced(built("many_ways", folder), folder / "perf.data")
+    return traced(built("many_ways", folder), folder / "perf.data")
 
 
 @pytest.fixture(scope="module")
 def recursion(tmp_path_factory: pytest.TempPathFactory) -> Truth:
     """102 calls deep: returns are compressed, and are not where more than the unit remembers are open."""
-    return _traced(guest("recursion", "x86_64").path, tmp_path_factory.mktemp("intel_pt") / "perf.data")
+    return traced(guest("recursion", "x86_64").path, tmp_path_factory.mktemp("intel_pt") / "perf.data")
 
 
 @pytest.fixture(scope="module")
 def patterns(tmp_path_factory: pytest.TempPathFactory) -> Truth:
-    return _traced(guest("branch_patterns", "x86_64").path, tmp_path_factory.mktemp("intel_pt") / "perf.data")
+    return traced(guest("branch_patterns", "x86_64").path, tmp_path_factory.mktemp("intel_pt") / "perf.data")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +121,7 @@ def test_last_branches(
 def test_bytes_of_instructions(tmp_path: Path, name: str) -> None:
     """`--insn-trace`: what has retired, each with the bytes that objdump says it has."""
     program = guest(name, "x86_64").path
-    truth, lengths = _traced(program, tmp_path / "perf.data"), _lengths(program)
+    truth, lengths = traced(program, tmp_path / "perf.data"), _lengths(program)
     for perf in perfs(tmp_path):
         lines = perf.run("script", "-i", truth.file, "--insn-trace").splitlines()
         parts = [line.split(" insn: ") for line in lines]

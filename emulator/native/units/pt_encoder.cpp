@@ -93,7 +93,7 @@ void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
 // Where the trace has become long enough: execution goes on at `address`.
 void PtEncoder::synchronise_if_due(uint64_t address, uint64_t cycle) {
     if (since_psb_ < settings_.bytes_between_psbs) return;
-    flush_tnt(cycle);
+    flush_tnt();
     synchronise(cycle, &address);
 }
 
@@ -129,7 +129,7 @@ void PtEncoder::branch(const RetiredBranch& branch) {
 void PtEncoder::left(const PathEnd& end) {
     if (traces()) {
         if (end.cycle >= mtc_due_cycle_) tell_mtc(end.cycle);
-        flush_tnt(end.cycle);
+        flush_tnt();
         if (end.why != Leaving::SYSTEM_CALL) target(FUP, end.at, end.cycle);
         write_disabled(end.cycle);
     }
@@ -170,13 +170,15 @@ void PtEncoder::tell_mode() {
 
 // A conditional branch, or a return to where its call came from.
 void PtEncoder::take(bool taken, uint64_t cycle) {
+    if (!tnt_bits_) tnt_cycle_ = cycle;
     tnt_ = tnt_ << 1 | taken;
-    if (++tnt_bits_ == most_tnt_bits_) flush_tnt(cycle);
+    if (++tnt_bits_ == most_tnt_bits_) flush_tnt();
 }
 
-void PtEncoder::flush_tnt(uint64_t cycle) {
+// The time that it has is its first branch's ("Cycle Packet Semantics").
+void PtEncoder::flush_tnt() {
     if (!tnt_bits_) return;
-    stamp(cycle);
+    stamp(tnt_cycle_);
     Packet packet;
     const uint64_t bits = tnt_ | uint64_t{1} << tnt_bits_;
     if (tnt_bits_ <= SHORT_TNT_BITS) {
@@ -191,7 +193,7 @@ void PtEncoder::flush_tnt(uint64_t cycle) {
 }
 
 void PtEncoder::target(uint8_t header, uint64_t address, uint64_t cycle) {
-    flush_tnt(cycle);
+    flush_tnt();
     stamp(cycle);
     write_address(header, address);
 }
@@ -258,7 +260,7 @@ bool PtEncoder::follows_filters(const RetiredBranch& branch) {
     const bool stops = covers(branch.to, true), traces = !stops && (!filters() || covers(branch.to, false));
     if (in_range_ && traces) return false;
     if (in_range_ && branch.kind == BranchKind::CONDITIONAL) {  // whose target the code says
-        flush_tnt(branch.cycle);
+        flush_tnt();
         write_disabled(branch.cycle);
     } else if (in_range_) {
         target(TIP_PGD, branch.to, branch.cycle);
@@ -335,6 +337,7 @@ void PtEncoder::expect_mtc(uint64_t cycle) {
 
 // Those that have become due since the last one: the trace is only written where the path says something.
 void PtEncoder::tell_mtc(uint64_t cycle) {
+    if (settings_.cyc) flush_tnt();  // whose branches are from before
     const uint64_t tsc = tsc_at(cycle), mtc = ctc_of(tsc) >> settings_.mtc_shift;
     if (mtc - told_mtc_ >= MTC_VALUES && settings_.tsc) {
         stamp(cycle);

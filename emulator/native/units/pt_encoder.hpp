@@ -60,7 +60,7 @@ class PtEncoder final : public RetirementListener {
     bool traces() const { return in_user_mode_ && in_range_ && !met_stop_ && settings_.branches; }
     void enable(uint64_t at, uint64_t cycle);
     void take(bool taken, uint64_t cycle);
-    void flush_tnt(uint64_t cycle);
+    void flush_tnt();
     void target(uint8_t header, uint64_t address, uint64_t cycle);
     void write_address(uint8_t header, uint64_t address);
     void write_disabled(uint64_t cycle);
@@ -93,6 +93,7 @@ class PtEncoder final : public RetirementListener {
     uint64_t last_ip_ = 0;
     uint64_t tnt_ = 0;  // taken or not, the latest lowest
     unsigned tnt_bits_ = 0, most_tnt_bits_ = 0;
+    uint64_t tnt_cycle_ = 0;                 // of the first of them
     uint64_t told_cycle_ = 0;                // by the last CYC
     uint64_t told_mtc_ = 0;                  // of the crystal clock's counter, without the bits below
     uint64_t mtc_due_cycle_ = ~uint64_t{0};  // at which it is another

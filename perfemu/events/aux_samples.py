@@ -86,7 +86,7 @@ def with_aux_samples(specs: Sequence[EventSpec], bytes_: int | None) -> list[Eve
         if source is None:
             why = "Cannot add AUX area sampling because group leader is not an AUX area event"
             raise UsageError(f"record: {spec.name}: {why}")
-        if not source.unit_pmu.takes_snapshots:
+        if not source.unit_pmu.goes_into_samples:
             raise UsageError(f"record: {source.name}: of its trace there are no parts in samples")
     if bytes_ is not None and not sampled:
         why = "requires an AUX area event group leader plus other events to which to add samples"

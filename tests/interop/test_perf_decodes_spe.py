@@ -119,3 +119,15 @@ def test_each_record_is_of_the_thread_that_executed(shared: tuple[Path, int], pe
     assert {symbol: len(tids) for symbol, tids in threads.items()} == {"adds_to_first": 1, "adds_to_second": 1}
     assert threads["adds_to_first"] != threads["adds_to_second"]
     assert min(seen.values()) > 100
+
+
+def test_a_snapshot_has_the_latest_records(recording: Path, perf: RealPerf, tmp_path: Path) -> None:
+    """Of an area of 16 KiB, which the unit goes round: the last ones of the very run of which all were recorded."""
+    file = tmp_path / "snapshot"
+    program = (GUESTS / "embedded_mix" / "aarch64.elf", "100")
+    perfemu("record", "-q", "-Se", "-m", ",4", "-e", EVENT, "-c", "1024", "-o", file, "--", *program)
+    every, latest = records_of(recording), records_of(file)
+    assert 64 < len(latest) < len(every)
+    assert [record.addresses for record in latest] == [record.addresses for record in every[-len(latest) :]]
+    lines = perf.run("script", "-i", file, "--itrace=i1i", "-F", "ip").splitlines()
+    assert [int(line, 16) for line in lines] == [record.addresses["pc"] for record in latest]

@@ -164,13 +164,15 @@ def test_what_there_is_none_of(tmp_path: Path, many_ways: Truth, options: str) -
 
 
 def test_samples_in_the_traces_place(tmp_path: Path, many_ways: Truth) -> None:
-    """`perf inject`: a file without a trace, in which perf finds the samples that it finds in the trace."""
+    """`perf inject`: a file without a trace, in which perf finds the samples that it finds in the trace. It guesses the
+    times of those between two packets, and may sort the last two before a mapping otherwise."""
     for number, perf in enumerate(perfs(tmp_path)):
         file = tmp_path / f"{number}.data"
         perf.run("inject", "--itrace=i100ile", "-i", many_ways.file, "-o", file)
         fields = ("-F", "comm,tid,cpu,time,event,period,ip,brstack")
         injected = perf.run("script", "-i", file, *fields).splitlines()
-        assert injected == perf.run("script", "-i", many_ways.file, "--itrace=i100ile", *fields).splitlines()
+        traced = perf.run("script", "-i", many_ways.file, "--itrace=i100ile", *fields).splitlines()
+        assert sorted(injected) == sorted(traced)
         assert len(injected) == len(many_ways.instructions) // 100
         assert "PERF_RECORD_AUX" not in perf.run("script", "-D", "-i", file)
         assert any("do_lookup_x" in line for line in perf.report(file))

@@ -95,7 +95,7 @@ class EventOutput:
         return self._encode(sample)
 
     def samples(
-        self, cpu: Cpu, period: int, parts: Iterable[Part], fill: Callable[[Sample, Part], None]
+        self, cpu: Cpu, period: int, parts: Iterable[Part], fill: Callable[[Part, Sample], None]
     ) -> list[bytes]:
         """As `sample` of each of `parts`, which `fill` puts into it: all of one moment."""
         sample, encode = self._sample, self._encode
@@ -104,7 +104,7 @@ class EventOutput:
             prepare(sample, cpu)
         encoded = []
         for part in parts:
-            fill(sample, part)
+            fill(part, sample)
             for prepare in self._place_prepares:
                 prepare(sample, cpu)
             encoded.append(encode(sample))

@@ -145,7 +145,7 @@ class FilterAction(argparse.Action):
 
 
 def add_filter_option(parser: argparse.ArgumentParser) -> None:
-    """Of tracepoints."""
+    """Of tracepoints, and of what traces."""
     parser.add_argument(
         "--filter", metavar="EXPR", action=FilterAction,
         help="only these occurrences of the tracepoints of the -e before it: 'prev_pid != 0 && next_comm ~ \"sh*\"'; "

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 
+from perfcore.events.kstrtox import unsigned
 from perfemu.errors import UsageError
 from perfemu.symbols.elf import ElfFile, ElfProblem
 from perfemu.symbols.table import STB_GLOBAL, Symbol, with_ends
@@ -14,7 +15,6 @@ _ACTIONS = {"filter": "filter", "start": "start", "stop": "stop", "tracestop": "
 _RANGES = ("filter", "tracestop")  # which end where their symbol does
 _PLACE = r"[^\s,/@#]+(?:\s*#\s*(?:\d+|[gG]))?"
 _FILTER = re.compile(rf"[\s,]*(\w+)\s+({_PLACE})(?:\s*/\s*({_PLACE}))?(?:\s*@\s*([^\s,]+))?")
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\d+")
 _ALL = "*"
 
 
@@ -51,26 +51,17 @@ def _one(text: str, action: str, start: str, size: str | None, path: str | None)
     if start == _ALL:
         first, end = functions.all()
         is_range = True
-    elif number := _number(start):
-        first, end = number[0], number[0]
+    elif (offset := unsigned(start)) is not None:
+        first, end = offset, offset
     else:
         symbol = functions.find(start)
         first, end = symbol.start, symbol.end if is_range else symbol.start
-    if size is not None and (number := _number(size)):
-        end = first + number[0]
-    elif size is not None:
-        end = functions.find(size).end
+    if size is not None:
+        length = unsigned(size)
+        end = functions.find(size).end if length is None else first + length
     if end < first or (is_range and end == first):
         raise UsageError(f"--filter '{text}': {start} has no size, or ends before it begins: START / SIZE @ FILE")
     return f"{_ACTIONS[action]} {first:#x}/{end - first:#x}@{file}"
-
-
-def _number(text: str) -> tuple[int] | None:
-    """0x for hexadecimal, 0 for octal digits."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    octal = len(text) > 1 and text[0] == "0" and text[1] not in "xX"
-    return (int(text, 8 if octal else 0),)
 
 
 class _Functions:

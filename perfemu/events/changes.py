@@ -22,7 +22,7 @@ class CgroupNames(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """One --filter: of the tracepoints of the -e before it."""
+    """One --filter: of the tracepoints of the -e before it, or of what traces there."""
 
     behind: int  # which -e, from 0
     text: str
@@ -38,7 +38,8 @@ class Changes:
     each_cgroup: tuple[str, ...] = ()  # all events once for each of these: --for-each-cgroup
 
     def applied(self, specs: Sequence[EventSpec]) -> list[EventSpec]:
-        """UsageError where there is nothing to be filtered by. Of several filters all must hold."""
+        """UsageError where there is nothing to be filtered by. Of several filters all must hold; of
+        addresses any."""
         found = [self._at_level(spec) for spec in specs]
         for behind, text in self.filters:
             for number, spec in enumerate(found):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from perfemu.errors import PerfemuError
 from perfemu.events.attributes import Sampling
 from perfemu.events.changes import Changes, Filter
 from perfemu.recording import record
+from real_perf import RealPerf
 
 Ranges = list[tuple[int, int]]
 LOOP = 0xF  # of inner, from its beginning
@@ -102,9 +106,24 @@ def test_a_library_that_is_mapped_meanwhile(tmp_path: Path, places: Path, cpus: 
         assert sum(map(len, found)) > 200
         lines = perf.run("script", "-i", file, "--itrace=i1ie", "-F", "ip,sym,dso").splitlines()
         assert {line.split()[-1] for line in lines} == {f"({Path(library).resolve()})"}
-        there = {address for of_cpu in found for address in of_cpu}
-        for of_cpu, listed in zip(truth, found, strict=True):
-            assert without_repeats([address for address, _ in of_cpu if address in there]) == without_repeats(listed)
+        [mapped] = re.findall(rf"\[(0x\w+)\(\w+\) @ (0x\w+) .*: r-xp {Path(library).resolve()}", mappings(perf, file))
+        start, offset = (int(word, 16) for word in mapped)
+        places_of = exported(Path(library))
+        exports = min(places_of)[0] + start - offset, max(end for _, end in places_of) + start - offset
+        assert [within(of_cpu, [exports]) for of_cpu in truth] == found
+
+
+def mappings(perf: RealPerf, file: Path) -> str:
+    return perf.run("script", "-i", file, "--show-mmap-events", "--itrace=x")
+
+
+def exported(library: Path) -> Ranges:
+    """Its functions, all that the stripped file names, at offsets that are their addresses."""
+    with library.open("rb") as file:
+        symbols = list(ELFFile(file).get_section_by_name(".dynsym").iter_symbols())
+    kinds = ("STT_FUNC", "STT_LOOS")  # which here are indirect functions
+    here = [each for each in symbols if each["st_info"]["type"] in kinds and each["st_shndx"] != "SHN_UNDEF"]
+    return [(each["st_value"], each["st_value"] + each["st_size"]) for each in here]
 
 
 def test_a_trace_stops_where_a_range_is_entered(tmp_path: Path, places: Path) -> None:
@@ -140,3 +159,21 @@ def test_a_trace_stops_where_a_range_is_entered(tmp_path: Path, places: Path) ->
 def test_what_cannot_be(tmp_path: Path, places: Path, text: str, why: str) -> None:
     with pytest.raises(PerfemuError, match=re.escape(why)):
         traced(places, text.format(places), tmp_path / "perf.data")
+
+
+def test_a_guest_says_so_itself(tmp_path: Path) -> None:
+    """Each by itself, and the last takes all before away. Then an event of a CPU can have the unit, which a task's has
+    left, but no filter of a file."""
+    program = built("filters_itself", tmp_path)
+    texts = {
+        f"filter 0x1000/0x100@{program}": 0,
+        f"filter 0x1000/0x100@{program}, stop 0/1@{program}": 0,
+        f"start 0x1000@{program}": errno.EOPNOTSUPP,
+        f"filter 0x1000@{program}": errno.EINVAL,
+        "filter 0x1000/0x100@/nowhere": errno.ENOENT,
+        f"filter 1/1@{program},filter 1/1@{program},filter 1/1@{program}": errno.EOPNOTSUPP,
+        "": 0,
+    }
+    command = [sys.executable, "-m", "perfemu", "run", "--core", "skylake", program, *texts]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+    assert [int(line) for line in said.split()] == [*texts.values(), 0, errno.EOPNOTSUPP]

@@ -21,7 +21,7 @@ namespace {
 
 class RetirementRecorder final : public RetirementListener {
   public:
-    explicit RetirementRecorder(bool keeps) : keeps_(keeps) { wants_class = true; }
+    explicit RetirementRecorder(bool keeps) : keeps_(keeps) { wants_class = keeps; }
 
     void branch(const RetiredBranch& branch) override {
         branches++;

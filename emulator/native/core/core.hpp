@@ -641,9 +641,9 @@ class Core final : public Totals, private TranslationListener {
     } path_;
     bool interrupt_requested_ = false;
     std::vector<Selection> selections_;
-    std::vector<size_t> told_from_;  // by path listener: the first logged block whose branch it is told of
-    std::vector<RetirementListener*> hearers_;
-    RetiredOp observed_;  // the last instruction that was told or executed for itself
+    std::vector<size_t> told_from_;             // by path listener: the first logged block whose branch it is told of
+    std::vector<RetirementListener*> hearers_;  // of the branch at hand
+    RetiredOp observed_;                        // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
     uint64_t observed_cycle_ = UNOBSERVED;   // at which that begins, if it has been observed

@@ -143,11 +143,13 @@ void Core::retire_log(size_t blocks) {
         first = std::min(first, told_from_.back());
     }
     const uint64_t* found = model.log.found.get();
-    RetirementListener* const only = path_listeners_.size() == 1 ? path_listeners_[0] : nullptr;
+    const bool one = path_listeners_.size() == 1;
+    if (one) hearers_ = path_listeners_;
+    const WantedBranches& wanted = path_listeners_[0]->wanted;
     size_t retired = 0;
     for (size_t i = first; i < blocks; i++) {
         RetiredBranch branch = logged_branch(run + i);
-        if (!(only ? only->wanted.include(branch.kind, branch.taken, branch.level) : note_hearers(i, branch))) continue;
+        if (!(one ? wanted.include(branch.kind, branch.taken, branch.level) : note_hearers(i, branch))) continue;
         if (retired != i) found = retire_logged(retired, i, found);
         const uint64_t mispredicted = mispredictions();
         model.pipeline->retire_whole(*run[i].block, found, run[i + 1].address);
@@ -155,10 +157,7 @@ void Core::retire_log(size_t blocks) {
         retired = i + 1;
         branch.mispredicted = mispredictions() != mispredicted;
         branch.cycle = skipped_ + model.pipeline->cycle();
-        if (only)
-            only->branch(branch);
-        else
-            for (RetirementListener* listener : hearers_) listener->branch(branch);
+        for (RetirementListener* listener : hearers_) listener->branch(branch);
     }
     retire_logged(retired, blocks, found);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -90,17 +91,11 @@ class MemoizingPipeline : public Pipeline {
     }
     // Whether the members' state, as it is now, can be one of the memo, which it then is in.
     bool number_state() {
-        base_ = now();
-        bytes_.clear();
-        state_ = save(bytes_) ? memo_.state(bytes_.bytes()) : MemoType::NO_STATE;
-        return in_memo();
+        return take_state([this](std::span<const uint8_t> bytes) { return memo_.state(bytes); });
     }
     // The same, but only if it has been in that state before.
     bool find_state() {
-        base_ = now();
-        bytes_.clear();
-        state_ = save(bytes_) ? memo_.known_state(bytes_.bytes()) : MemoType::NO_STATE;
-        return in_memo();
+        return take_state([this](std::span<const uint8_t> bytes) { return memo_.known_state(bytes); });
     }
     // False: it had too much, and has nothing now.
     bool memo_has_room() {
@@ -139,6 +134,14 @@ class MemoizingPipeline : public Pipeline {
     PipelineCounts counts_;
 
   private:
+    template <typename Number>
+    bool take_state(Number number) {
+        base_ = now();
+        bytes_.clear();
+        state_ = save(bytes_) ? number(bytes_.bytes()) : MemoType::NO_STATE;
+        return in_memo();
+    }
+
     StateWriter bytes_;
 };
 

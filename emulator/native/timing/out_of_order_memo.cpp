@@ -14,7 +14,7 @@ namespace perfemu::out_of_order {
 
 namespace {
 
-constexpr uint32_t NEW_STATES_FROM = 64;  // blocks behind one that was cut
+constexpr uint32_t NEW_STATES_FROM = 1 << 6;  // blocks behind one that was cut
 
 }  // namespace
 
@@ -70,8 +70,10 @@ bool OutOfOrder::enter_memo(const Block& block) {
 bool OutOfOrder::returns_to_memo(const Block& block) {
     const uint32_t tried = since_cut_++;
     if (mode_ == RecallMode::NEVER || !std::has_single_bit(tried)) return false;
-    if (tried >= NEW_STATES_FROM) since_cut_ = 0;
-    if (since_cut_ == 0) return MemoizingPipeline::enter_memo();
+    if (tried == NEW_STATES_FROM) {
+        since_cut_ = 0;
+        return MemoizingPipeline::enter_memo();
+    }
     last_ = TraceMemo::NONE;
     if (!find_state()) return false;
     if (memo_.find(state_, begin_whole(block)) == TraceMemo::NONE) {

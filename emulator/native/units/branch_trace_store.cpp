@@ -28,8 +28,8 @@ bool BranchTraceStore::has_room(uint64_t index) const {
     return buffer_.size() >= RECORD_BYTES && index - base <= buffer_.size() - RECORD_BYTES;
 }
 
-// By where it comes from: what leaves a level that is stored says where to (arch/x86/events/intel/ds.c of Linux: "BTS
-// leaks kernel addresses in branches across the cpl boundary, such as traps or system calls").
+// By where it comes from: what leaves a level that is stored says where to, and shows addresses of the other one, which
+// Linux's driver therefore takes out of samples (arch/x86/events/intel/ds.c).
 void BranchTraceStore::far(const FarTransfer& transfer) {
     if (contains(wanted.levels, transfer.from_level))
         branch({.from = transfer.from, .to = transfer.to, .cycle = transfer.cycle, .taken = true});

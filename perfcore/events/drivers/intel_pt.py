@@ -107,6 +107,7 @@ class IntelPtDriver(UnitDriver):
         self._filters: dict[PerfEvent, Sequence[AddressFilter]] = {}  # of those that were opened
         for cpu, unit in zip(cpus, units, strict=True):
             cpu.connect_interrupt(unit, lambda cpu=cpu: self._interrupt(cpu))  # type: ignore[misc]
+        kernel.tracepoints.mmap.subscribe(self._mapped)
 
     def sysfs_attributes(self) -> dict[str, str]:
         """Without the events, of which there are none."""
@@ -149,6 +150,7 @@ class IntelPtDriver(UnitDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: the kernel is modelled, and has no path: {self.name}//u")
         if attr.exclude_user:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: nothing but user mode has a path here")
+        event.destroy = self._forget_filters
 
     def _check(self, config: int) -> None:
         """pt_event_valid()"""
@@ -213,10 +215,7 @@ class IntelPtDriver(UnitDriver):
 
         filters = parse_address_filters(text, of_task=event.of_task, find_file=find_file)
         self._validate(filters)
-        if not self._filters:
-            self._kernel.tracepoints.mmap.subscribe(self._mapped)
         self._filters[event] = filters
-        event.destroy = self._forget_filters
         for number, trace in list(self._traces.items()):
             if (trace.event.parent or trace.event) is event:
                 self._restart(number)

@@ -290,13 +290,14 @@ class IntelPebs:
         fill = self._filler(event, cpu)
         if not pebs.reloads:
             for record in records:
-                driver.overflowed(event, counters, record.address, partial(_fill_with, fill, record))
+                if not event.pending_disable:
+                    driver.overflowed(event, counters, _address(event, record), partial(fill, record))
             return False
         overflow = records.pop() if in_interrupt else None
         event.write_records(event.output.samples(cpu, pebs.period, records, fill), event.wakeup_events)
         if overflow is None:
             return False
-        return event.overflow(cpu, pebs.period, addr=overflow.address, fill=partial(_fill_with, fill, overflow))
+        return event.overflow(cpu, pebs.period, addr=_address(event, overflow), fill=partial(fill, overflow))
 
     def _follow_frequencies(self, driver: HardwareDriver, on_cpu: _OnCpu) -> None:
         """Those that are reloaded although their period is not fixed."""
@@ -307,7 +308,7 @@ class IntelPebs:
                 hw.period_left = hw.sample_period
                 driver.set_period(event)
 
-    def _filler(self, event: PerfEvent, cpu: Cpu) -> Callable[[Sample, PebsRecord], None]:
+    def _filler(self, event: PerfEvent, cpu: Cpu) -> Callable[[PebsRecord, Sample], None]:
         """What puts a record into a sample: setup_pebs_adaptive_sample_data(), setup_pebs_fixed_sample_data()."""
         attr, kind = event.attr, of_event(event).kind
         wanted = int(attr.sample_type)
@@ -316,7 +317,7 @@ class IntelPebs:
         hz, tsc_at_start = self._hz, self._tsc_at_start
         rest = wanted & int(_OF_MEMORY | SampleType.REGS_INTR | SampleType.REGS_USER | SampleType.BRANCH_STACK)
 
-        def fill(sample: Sample, record: PebsRecord) -> None:
+        def fill(record: PebsRecord, sample: Sample) -> None:
             if names_itself or record.next_ip is None:
                 sample.ip = record.ip
                 sample.misc |= _EXACT_IP
@@ -325,10 +326,10 @@ class IntelPebs:
             if timed:
                 sample.time = MONOTONIC_AT_BOOT_NS + (record.tsc - tsc_at_start) * 1_000_000_000 // hz
             if rest:
-                fill_rest(sample, record)
+                fill_rest(record, sample)
 
-        def fill_rest(sample: Sample, record: PebsRecord) -> None:
-            sample.addr = record.address if wanted & _OF_MEMORY else 0
+        def fill_rest(record: PebsRecord, sample: Sample) -> None:
+            sample.addr = _address(event, record)
             if wanted & _WEIGHTS:
                 sample.weight = _weight(wanted, record)
             if wanted & SampleType.DATA_SRC:
@@ -346,8 +347,8 @@ class IntelPebs:
         return fill
 
 
-def _fill_with(fill: Callable[[Sample, PebsRecord], None], record: PebsRecord, sample: Sample) -> None:
-    fill(sample, record)
+def _address(event: PerfEvent, record: PebsRecord) -> int:
+    return record.address if event.attr.sample_type & _OF_MEMORY else 0
 
 
 def _weight(wanted: int, record: PebsRecord) -> int:

@@ -1,6 +1,7 @@
 """The ring buffer: layout, wrapping, loss, wakeups."""
 
 import struct
+from random import Random
 
 import pytest
 
@@ -113,3 +114,22 @@ def test_a_record_longer_than_the_buffer_is_lost_whatever_is_overwritten():
     assert buffer.write(a_record(4104), Source()) == Written.LOST
     assert buffer.write(a_record(4072), Source()) == Written.WAKEUP  # with the 24 bytes that say so: all of it
     assert bytes(buffer.data) == Lost(77, 1).encode() + a_record(4072)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"overwrite": True, "backward": True}])
+@pytest.mark.parametrize("wakeup_events", [0, 3])
+def test_records_together_are_as_one_by_one(seed, options, wakeup_events):
+    """Whoever is woken, and however much the reader takes meanwhile."""
+    random = Random(seed)
+    one, together = (RingBuffer.allocate(1, watermark=1000, **options) for _ in range(2))
+    for _ in range(60):
+        records = [a_record(random.randrange(16, 200, 8), random.randrange(256)) for _ in range(random.randrange(12))]
+        written = [one.write(record, Source(), wakeup_events) for record in records]
+        expected = written.count(Written.LOST), Written.WAKEUP in written
+        assert together.write_all(records, Source(), wakeup_events) == expected
+        assert one.poll_ready == together.poll_ready
+        if random.randrange(4) == 0:
+            assert one.newest() == together.newest() if options else one.drain() == together.drain()
+        assert bytes(one.page) == bytes(together.page)
+        assert bytes(one.data) == bytes(together.data)

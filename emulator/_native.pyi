@@ -334,13 +334,16 @@ class BranchRecords(RetirementListener):
         As a stack, calls of those kinds are entered, and each return takes the last one away.
         """
     def record_at(self, levels: int) -> None:
-        """Of what executes at these levels alone, a bit for each `Level`; at first of all."""
+        """Of what executes at these levels alone, a bit for each `Level`; at first of all. Of far transfers those
+        that lead there."""
     def note(self, cycles: bool, mispredictions: bool) -> None:
         """What is said of each from now on; at first both."""
     def forget_time(self) -> None:
         """The next branch has none before it, from which its cycles would be."""
-    def forget_time_at_entries(self) -> None:
-        """Nor has the first one behind what is not recorded, from now on: at other levels, or of a modelled kernel."""
+    def hide_others(self) -> None:
+        """Of what is not recorded, other levels and a modelled kernel, nothing is to be known from now on: the first
+        branch behind it has none before it. Far transfers between levels are recorded if one of the two is, without
+        the address that is of the other."""
     def pass_entry(self) -> None:
         """The next entry is none of those: there it only begins to listen again, after whoever has it was saved."""
     def clear(self) -> None:
@@ -349,9 +352,10 @@ class BranchRecords(RetirementListener):
         """All entries, but not what is recorded: for records of as many."""
     def load_state(self, saved: bytes) -> None:
         """ValueError: that is not what such records have saved."""
-    def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int, int]:
-        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, its level, and
-        what the unit has said of what it has written itself); zeros of an empty one."""
+    def read(self, number: int) -> tuple[int, int, int, int, bool, bool, int, int, int, bool, bool]:
+        """(from, to, cycles since the one before, kind, mispredicted, whether those cycles are known, its level,
+        what the unit has said of what it has written itself, an exception's cause (core/retirement.hpp), and which of
+        its addresses there are); zeros of an empty one."""
     def write(
         self,
         number: int,
@@ -363,6 +367,9 @@ class BranchRecords(RetirementListener):
         timed: bool,
         level: int = 0,
         info: int = 0,
+        cause: int = 0,
+        has_from: bool = True,
+        has_to: bool = True,
     ) -> None: ...
 
 class ShownCycles:

@@ -26,12 +26,14 @@ class BranchKind(IntEnum):
     CALL = 4
     INDIRECT_CALL = 5
     RETURN = 6
-    FAR = 7  # system calls, exceptions, interrupts, their returns: where a guest's own kernel executes
+    FAR = 7  # system calls, exceptions, interrupts, their returns: where a guest's own x86-64 kernel executes
+    EXCEPTION = 8  # ... and where its AArch64 kernel does, with the next
+    EXCEPTION_RETURN = 9
 
 
 class Entry(NamedTuple):
     """One record. `cycles`: since the one before, if it is `timed`. `info`: of what has not been recorded but written,
-    for units that keep more of that than the fields before."""
+    for units that keep more of that than the fields before. `cause`: of an exception, as core/retirement.hpp has it."""
 
     from_address: int = 0
     to_address: int = 0
@@ -41,6 +43,9 @@ class Entry(NamedTuple):
     timed: bool = False
     level: int = Level.USER
     info: int = 0
+    cause: int = 0
+    has_from: bool = True
+    has_to: bool = True
 
 
 class Access(NamedTuple):

@@ -1,8 +1,8 @@
 """BranchRecordBuffer: Arm's Branch Record Buffer Extension (FEAT_BRBE) as a live device.
 
 What is chosen here, where the manual leaves it open: after a reset all registers are 0; after BRB INJ those that it
-reads are 0. Records of exceptions and of returns from them there are none (BRBCR_EL1.EXCEPTION and ERTN
-are kept, and select nothing): where the kernel is modelled, no vector is entered.
+reads are 0; exception returns, for which cores describe no predictor, count as predicted right; ISB is no branch.
+Where the kernel is modelled no vector is entered: of exceptions and returns from them there are no records.
 """
 
 from __future__ import annotations
@@ -54,6 +54,31 @@ _TYPES = {
     BranchKind.RETURN: BranchType.RET,
 }
 _KNOWN = {kind: _INF.make(VALID=Valid.FULL, TYPE=type) for kind, type in _TYPES.items()}  # but its level
+# By ESR_EL1.EC, or where there is none by 64 and which vector: BRBEException(). All others are traps.
+_EXCEPTIONS = {
+    0x0D: BranchType.INSN_FAULT,  # branch target
+    0x15: BranchType.CALL,  # SVC
+    0x16: BranchType.CALL,  # HVC
+    0x17: BranchType.CALL,  # SMC
+    0x1C: BranchType.DATA_FAULT,  # pointer authentication
+    0x20: BranchType.INSN_FAULT,
+    0x21: BranchType.INSN_FAULT,
+    0x22: BranchType.ALIGN_FAULT,  # of PC
+    0x24: BranchType.DATA_FAULT,  # misaligned accesses among them
+    0x25: BranchType.DATA_FAULT,
+    0x26: BranchType.ALIGN_FAULT,  # of SP
+    0x2F: BranchType.SERROR,
+    0x30: BranchType.INSN_DEBUG,  # breakpoint
+    0x31: BranchType.INSN_DEBUG,
+    0x32: BranchType.INSN_DEBUG,  # software step
+    0x33: BranchType.INSN_DEBUG,
+    0x34: BranchType.DATA_DEBUG,  # watchpoint
+    0x35: BranchType.DATA_DEBUG,
+    0x3C: BranchType.INSN_DEBUG,  # BRK
+    64 + 1: BranchType.IRQ,
+    64 + 2: BranchType.FIQ,
+    64 + 3: BranchType.SERROR,
+}
 _BANK_SHIFT, _CC_SHIFT, _EL_SHIFT = _FUNCTION.BANK.lo, _INF.CC.lo, _INF.EL.lo
 _MISPREDICTED, _UNKNOWN_CYCLES = _INF.MPRED.mask, _INF.CCU.mask
 _NOTHING = Entry()
@@ -73,7 +98,7 @@ class BranchRecordBuffer(BranchUnit):
             raise ValueError(f"{entries} branch records; there can be {', '.join(map(str, RECORDS))}")
         super().__init__(source, entries)
         self._timestamp = timestamp
-        self._records.forget_time_at_entries()
+        self._records.hide_others()
         self._records.record(0)
         self._control = self._function = 0
         stored: tuple[type[Register], ...] = (BRBTS_EL1, BRBINFINJ_EL1, BRBSRCINJ_EL1, BRBTGTINJ_EL1)
@@ -87,7 +112,7 @@ class BranchRecordBuffer(BranchUnit):
             BRBINFn_EL1: Access(self._read_information),
             BRBSRCn_EL1: Access(lambda index: self._shown(index).from_address),
             BRBTGTn_EL1: Access(lambda index: self._shown(index).to_address),
-            BRB_IALL: Access(None, lambda value, index: self._clear()),
+            BRB_IALL: Access(None, lambda value, index: self._invalidate()),
             BRB_INJ: Access(None, lambda value, index: self._inject()),
         }
 
@@ -116,7 +141,10 @@ class BranchRecordBuffer(BranchUnit):
         return Access(lambda index: self._stored[name], write)
 
     def _write_control(self, value: int, index: int) -> None:
+        begins = ~self._control & value & _CONTROL.E1BRE.mask  # where this executes nothing was recorded
         self._control = _CONTROL.write(0, value)
+        if begins:
+            self._records.forget_time()
         self._select()
         self.enable(bool(self._levels))
 
@@ -136,9 +164,10 @@ class BranchRecordBuffer(BranchUnit):
         self._records.note(bool(control & _CONTROL.CC.mask), bool(control & _CONTROL.MPRED.mask))
         self._records.record_at(self._levels)
         excludes = bool(function & _FUNCTION.EnI.mask)
-        self._records.record(
-            sum(1 << kind for kind, selected in _SELECTED_BY.items() if bool(function & selected) != excludes)
-        )
+        kinds = sum(1 << kind for kind, selected in _SELECTED_BY.items() if bool(function & selected) != excludes)
+        kinds |= bool(control & _CONTROL.EXCEPTION.mask) << BranchKind.EXCEPTION
+        kinds |= bool(control & _CONTROL.ERTN.mask) << BranchKind.EXCEPTION_RETURN
+        self._records.record(kinds)
 
     def _update(self) -> None:
         """The first record after a time in which there were none has cycles that nobody knows."""
@@ -150,11 +179,20 @@ class BranchRecordBuffer(BranchUnit):
         number = (self._function >> _BANK_SHIFT) % 4 * BANK_RECORDS + index
         return self._aged(number) if number < self.entries else _NOTHING
 
+    def _invalidate(self) -> None:
+        self._clear()
+        self._records.forget_time()
+
     def _read_information(self, index: int) -> int:
         entry = self._shown(index)
         known = _KNOWN.get(BranchKind(entry.kind))
-        if known is None:  # injected, or invalid
-            return entry.info
+        if known is None:
+            if entry.kind == BranchKind.NONE:  # injected, or invalid
+                return entry.info
+            returns = entry.kind == BranchKind.EXCEPTION_RETURN
+            type_ = BranchType.ERET if returns else _EXCEPTIONS.get(entry.cause, BranchType.TRAP)
+            valid = Valid.SOURCE * entry.has_from | Valid.TARGET * entry.has_to
+            known = _INF.make(VALID=valid, TYPE=type_)
         cycles = cycle_count(entry.cycles) << _CC_SHIFT if entry.timed else _UNKNOWN_CYCLES
         return known | entry.level << _EL_SHIFT | cycles | (_MISPREDICTED if entry.mispredicted else 0)
 

@@ -20,7 +20,7 @@ void bind_branch_records(nb::module_& module) {
         .def("note", &BranchRecords::note, nb::arg("cycles"), nb::arg("mispredictions"))
         .def("forget_time", &BranchRecords::forget_time)
         .def("pass_entry", &BranchRecords::pass_entry)
-        .def("forget_time_at_entries", &BranchRecords::forget_time_at_entries)
+        .def("hide_others", &BranchRecords::hide_others)
         .def("clear", &BranchRecords::clear)
         .def("saved_state", &saved_state<BranchRecords>)
         .def("load_state", &load_state<BranchRecords>, nb::arg("saved"))
@@ -29,19 +29,29 @@ void bind_branch_records(nb::module_& module) {
             [](BranchRecords& self, size_t number) {
                 const BranchRecord& entry = self.entry(number);
                 return nb::make_tuple(entry.from, entry.to, entry.cycles, static_cast<int>(entry.kind),
-                                      entry.mispredicted, entry.timed, static_cast<int>(entry.level), entry.info);
+                                      entry.mispredicted, entry.timed, static_cast<int>(entry.level), entry.info,
+                                      entry.cause, entry.has_from, entry.has_to);
             },
             nb::arg("number"))
         .def(
             "write",
             [](BranchRecords& self, size_t number, uint64_t from, uint64_t to, uint64_t cycles, int kind,
-               bool mispredicted, bool timed, int level, uint64_t info) {
-                self.entry(number) = {
-                    from, to, cycles, static_cast<BranchKind>(kind), mispredicted, timed, static_cast<Level>(level),
-                    info};
+               bool mispredicted, bool timed, int level, uint64_t info, uint8_t cause, bool has_from, bool has_to) {
+                self.entry(number) = {from,
+                                      to,
+                                      cycles,
+                                      static_cast<BranchKind>(kind),
+                                      mispredicted,
+                                      timed,
+                                      static_cast<Level>(level),
+                                      info,
+                                      cause,
+                                      has_from,
+                                      has_to};
             },
             nb::arg("number"), nb::arg("from_address"), nb::arg("to_address"), nb::arg("cycles"), nb::arg("kind"),
-            nb::arg("mispredicted"), nb::arg("timed"), nb::arg("level") = 0, nb::arg("info") = 0);
+            nb::arg("mispredicted"), nb::arg("timed"), nb::arg("level") = 0, nb::arg("info") = 0, nb::arg("cause") = 0,
+            nb::arg("has_from") = true, nb::arg("has_to") = true);
 }
 
 }  // namespace perfemu

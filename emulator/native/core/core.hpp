@@ -378,6 +378,8 @@ class Core final : public Totals, private TranslationListener {
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
     void tell_branch(const RetiredBranch& branch);
     void tell_far(uint64_t from, Level level);
+    void tell_far(const FarTransfer& transfer);
+    void tell_return(uint64_t from, Level level, uint64_t to);
     static size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks);
     bool note_hearers(size_t number, const RetiredBranch& branch);
     void enter_path();

@@ -90,9 +90,12 @@ void Core::leave(uc_err error) {
         return;
     }
     const uint64_t last = previous_->ops.empty() ? last_retired_pc_ : previous_->address + previous_->ops.back().offset;
+    const bool returns = changes_ & CHANGES_LEVEL && !previous_->contains(now);  // else it stopped before that
     settle_counts(now);
     stop_passing();
+    const Level level = level_;
     if (changes_) take_changes();
+    if (returns) tell_return(last, level, now);
     if (guest_tables_ && !guest_tables_->refusal().empty()) return;  // as far as this did the guest come
     if (exit_ == Exit::WATCHPOINT && debugging_.refused) look_at_access(now);
     if (fetch) last_retired_pc_ = last;

@@ -119,8 +119,19 @@ void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::
         return;
     }
     const bool step_pending = guest_steps() && debugging_.guest_step_from == retired();
+    const uint64_t from = linear_pc();
+    const Level level = level_;
     isa_->take_exception(engine_, kind, syndrome, address);
     follow_guest();
+    constexpr unsigned EC = 26;
+    const uint64_t cause = syndrome ? *syndrome >> EC & 0x3f : FarTransfer::WITHOUT_SYNDROME | kind;
+    tell_far({.from = from,
+              .to = linear_pc(),
+              .cycle = cycles(),
+              .from_level = level,
+              .to_level = level_,
+              .kind = BranchKind::EXCEPTION,
+              .cause = static_cast<uint8_t>(cause)});
     save_guest_step(step_pending);
 }
 
@@ -172,7 +183,9 @@ bool Core::follow_changes(uint64_t next) {
     if (model_ && model_->visit.block) finish_visit(next);
     last_retired_pc_ = previous_->address + previous_->ops.back().offset;
     const uint8_t changes = changes_;
+    const Level level = level_;
     bool outdated = take_changes();
+    if (changes & CHANGES_LEVEL) tell_return(last_retired_pc_, level, next);
     if (guest_tlb_ && changes & FORGETS_TRANSLATIONS) outdated |= !fetch_again(next);
     if (changes & CHANGES_LEVEL && has_returned_illegally()) return true;
     if (take_interrupts()) {
@@ -191,6 +204,16 @@ bool Core::follow_changes(uint64_t next) {
     forget_departure();
     redispatch(next);
     return true;
+}
+
+// An exception return has been made: AArch64's.
+void Core::tell_return(uint64_t from, Level level, uint64_t to) {
+    tell_far({.from = from,
+              .to = to,
+              .cycle = cycles(),
+              .from_level = level,
+              .to_level = level_,
+              .kind = BranchKind::EXCEPTION_RETURN});
 }
 
 // Behind an exception return. True: what is there does not run.

@@ -10,6 +10,7 @@
 namespace perfemu {
 
 void Core::tell_left(Leaving why) {
+    if (guest_tables_) return;  // its kernel executes, and the path goes on there
     path_.in_user_mode = false;
     for (RetirementListener* listener : path_listeners_) listener->left({path_.at, path_.cycle, why});
 }

@@ -87,7 +87,10 @@ void Core::tell_branch(const RetiredBranch& branch) {
 
 // A far transfer has come to where PC is.
 void Core::tell_far(uint64_t from, Level level) {
-    const FarTransfer transfer{from, linear_pc(), cycles(), level, level_};
+    tell_far({.from = from, .to = linear_pc(), .cycle = cycles(), .from_level = level, .to_level = level_});
+}
+
+void Core::tell_far(const FarTransfer& transfer) {
     for (RetirementListener* listener : path_listeners_) listener->far(transfer);
 }
 

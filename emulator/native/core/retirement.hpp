@@ -29,11 +29,15 @@ struct RetiredBranch {
 
 // Of a guest's own kernel, which executes: a system call, an exception or interrupt that has been taken, a return from
 // these, or any other far transfer. `from`: of an instruction that makes one the instruction, else the one that would
-// have been next, or has faulted.
+// have been next, or has faulted; AArch64's exceptions are all from where they return to.
 struct FarTransfer {
     uint64_t from = 0, to = 0;  // addresses
     uint64_t cycle = 0;         // of the core
     Level from_level = Level::USER, to_level = Level::KERNEL;
+    BranchKind kind = BranchKind::FAR;
+    uint8_t cause = 0;  // of an EXCEPTION: ESR_EL1.EC; of one without a syndrome WITHOUT_SYNDROME and Isa's number
+
+    static constexpr uint8_t WITHOUT_SYNDROME = 1 << 6;
 };
 
 // Why the path has left user mode.
@@ -51,11 +55,11 @@ struct PathEnd {
 
 // Which branches a path listener is told of.
 struct WantedBranches {
-    static constexpr uint8_t EVERY_KIND = 0xff;
+    static constexpr BranchKinds EVERY_KIND = 0xffff;
     static constexpr uint64_t ALL = ~uint64_t{0};
 
-    uint8_t kinds = EVERY_KIND;  // mask by BranchKind
-    bool not_taken = true;       // conditional ones, too, that have not been taken
+    BranchKinds kinds = EVERY_KIND;
+    bool not_taken = true;  // conditional ones, too, that have not been taken
     LevelMask levels = EVERY_LEVEL;
     uint64_t newest = ALL;  // so many suffice, the last, of those that the core learns of at once
 
@@ -97,7 +101,7 @@ class RetirementListener {
     bool wants_class = false;  // of instructions that are selected
 
     virtual void branch(const RetiredBranch&) {}
-    // Whatever it wants of branches.
+    // Whatever it wants of branches. Behind what `changed_level` says of it.
     virtual void far(const FarTransfer&) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
     virtual uint64_t room() const { return ~uint64_t{0}; }

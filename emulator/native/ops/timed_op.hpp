@@ -26,8 +26,21 @@ static constexpr uint8_t NONE = 255;
 }  // namespace timed_register
 inline bool is_vector(uint8_t reg) { return reg >= timed_register::VECTOR && reg < timed_register::VECTOR + 32; }
 
-// FAR is no operation's: so are recorded system calls, exceptions, interrupts and what returns from them.
-enum class BranchKind : uint8_t { NONE, CONDITIONAL, DIRECT, INDIRECT, CALL, INDIRECT_CALL, RETURN, FAR };
+// The last three are no operation's. So are recorded system calls, exceptions, interrupts and what returns from them:
+// x86's are FAR, AArch64's the others.
+enum class BranchKind : uint8_t {
+    NONE,
+    CONDITIONAL,
+    DIRECT,
+    INDIRECT,
+    CALL,
+    INDIRECT_CALL,
+    RETURN,
+    FAR,
+    EXCEPTION,
+    EXCEPTION_RETURN
+};
+using BranchKinds = uint16_t;  // bit (1 << BranchKind)
 
 struct TimedOp {
     uint16_t offset = 0;  // from the block's start, bytes

@@ -11,8 +11,8 @@ BranchRecords::BranchRecords(size_t entries) : entries_(entries), top_(entries -
     record(WantedBranches::EVERY_KIND, false);
 }
 
-void BranchRecords::record(uint8_t kinds, bool as_stack) {
-    constexpr uint8_t RETURNS = 1 << static_cast<unsigned>(BranchKind::RETURN);
+void BranchRecords::record(BranchKinds kinds, bool as_stack) {
+    constexpr BranchKinds RETURNS = 1 << static_cast<unsigned>(BranchKind::RETURN);
     as_stack_ = as_stack;
     wanted.kinds = as_stack ? kinds | RETURNS : kinds;
     // One more than there is room for: from that the oldest one's time is.
@@ -26,11 +26,12 @@ void BranchRecords::note(bool cycles, bool mispredictions) {
 }
 
 void BranchRecords::entered(uint64_t, uint64_t) {
-    if (!std::exchange(passes_entry_, false) && forgets_at_entries_) timed_ = false;
+    if (!std::exchange(passes_entry_, false) && hides_others_) timed_ = false;
 }
 
+// The other level is the one that it was before. What leads away is told behind this, and is still timed.
 void BranchRecords::changed_level(Level level) {
-    if (forgets_at_entries_ && !contains(wanted.levels, level)) timed_ = false;
+    if (hides_others_ && contains(wanted.levels, level) && wanted.levels != EVERY_LEVEL) timed_ = false;
 }
 
 void BranchRecords::branch(const RetiredBranch& branch) {
@@ -53,10 +54,22 @@ void BranchRecords::far(const FarTransfer& transfer) {
     const RetiredBranch branch{.from = transfer.from,
                                .to = transfer.to,
                                .cycle = transfer.cycle,
-                               .kind = BranchKind::FAR,
+                               .kind = transfer.kind,
                                .taken = true,
                                .level = transfer.to_level};
-    if (wanted.include(branch.kind, branch.taken, branch.level)) this->branch(branch);
+    const bool leaves = hides_others_ && contains(wanted.levels, transfer.from_level);
+    if (!wanted.include(branch.kind, branch.taken, leaves ? transfer.from_level : branch.level)) return;
+    this->branch(branch);
+    BranchRecord& entry = entries_[top_];
+    entry.cause = transfer.cause;
+    if (!hides_others_) return;
+    entry.has_from = contains(wanted.levels, transfer.from_level);
+    entry.has_to = contains(wanted.levels, transfer.to_level);
+    if (!entry.has_from) entry.from = 0;
+    if (!entry.has_to) {
+        entry.to = 0;
+        entry.level = Level::USER;
+    }
 }
 
 void BranchRecords::skipped(uint64_t branches) {

@@ -20,10 +20,12 @@ struct BranchRecord {
     bool timed = false;  // `cycles` is known
     Level level = Level::USER;
     uint64_t info = 0;  // of what software has put in: whatever its unit says of that besides
+    uint8_t cause = 0;  // FarTransfer's
+    bool has_from = true, has_to = true;
 
     void archive(Archive& state) {
-        state(from, to, cycles, mispredicted, timed, info);
-        state.up_to(kind, BranchKind::FAR);
+        state(from, to, cycles, mispredicted, timed, info, cause, has_from, has_to);
+        state.up_to(kind, BranchKind::EXCEPTION_RETURN);
         state.up_to(level, Level::KERNEL);
     }
 };
@@ -33,9 +35,9 @@ class BranchRecords final : public RetirementListener {
     // Throws std::invalid_argument.
     explicit BranchRecords(size_t entries);
 
-    // What is recorded from now on: kinds of branches, as a mask by BranchKind. As a stack, calls of those kinds are
-    // entered, and each return takes the last one away.
-    void record(uint8_t kinds, bool as_stack);
+    // What is recorded from now on: kinds of branches. As a stack, calls of those kinds are entered, and each return
+    // takes the last one away.
+    void record(BranchKinds kinds, bool as_stack);
     // ... of what executes at these levels; of far transfers, leads there.
     void record_at(LevelMask levels) { wanted.levels = levels; }
     // Whether from now on it is noted of each how many cycles have passed since the one before, and whether it was
@@ -43,8 +45,9 @@ class BranchRecords final : public RetirementListener {
     void note(bool cycles, bool mispredictions);
     // The next branch has none before it.
     void forget_time() { timed_ = false; }
-    // Nor has the first one behind what was not recorded: whatever is at another level, or of a modelled kernel.
-    void forget_time_at_entries() { forgets_at_entries_ = true; }
+    // Of what is at another level, or of a modelled kernel, nothing is to be known: neither how long it took nor, where
+    // a far transfer leads from there or to there, where it was. Such a transfer is recorded, too.
+    void hide_others() { hides_others_ = true; }
     // The next entry is none: there it only begins to listen again, after whoever has it was saved.
     void pass_entry() { passes_entry_ = true; }
 
@@ -78,7 +81,7 @@ class BranchRecords final : public RetirementListener {
     bool as_stack_ = false;
     bool notes_cycles_ = true;
     bool notes_mispredictions_ = true;
-    bool forgets_at_entries_ = false;
+    bool hides_others_ = false;
     bool passes_entry_ = false;
 };
 

@@ -18,7 +18,7 @@ constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
 constexpr unsigned ADDRESS_BITS = 48;
 constexpr uint64_t MTC_VALUES = 256;
 // Where a direct jump goes is what the code says.
-constexpr uint8_t ALL_BUT_DIRECT = WantedBranches::EVERY_KIND & ~(1u << static_cast<unsigned>(BranchKind::DIRECT));
+constexpr BranchKinds ALL_BUT_DIRECT = WantedBranches::EVERY_KIND & ~(1u << static_cast<unsigned>(BranchKind::DIRECT));
 
 constexpr uint64_t sign_extended(uint64_t address) {
     return static_cast<uint64_t>(static_cast<int64_t>(address << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS));

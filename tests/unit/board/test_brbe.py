@@ -107,12 +107,19 @@ def program(control: int, function: int, folder: Path) -> bytes:
 
 
 class Made:
-    def __init__(self, image: bytes | None, observers: Observers | None = None) -> None:
-        core = core_for("cortex-a72", "aarch64", untimed=True, units=["brbe"])
-        self.hardware = Hardware(MachineConfig("aarch64", core, 16 << 20, most_instructions=100_000))
+    def __init__(
+        self,
+        image: bytes | None,
+        observers: Observers | None = None,
+        *,
+        core: str = "cortex-a72",
+        untimed: bool = True,
+    ) -> None:
+        described = core_for(core, "aarch64", untimed=untimed, units=["brbe"])
+        self.hardware = Hardware(MachineConfig("aarch64", described, 16 << 20, most_instructions=100_000))
         outside = Outside(lambda data: None, pytest.fail, observers=observers)
         boot = None if image is None else Boot(read_image(image, RAM_BASE))
-        board, _, _ = BOARDS["virt"].build(self.hardware, pmu_of(core, "aarch64", on_a_board=True), boot, outside)
+        board, _, _ = BOARDS["virt"].build(self.hardware, pmu_of(described, "aarch64", on_a_board=True), boot, outside)
         assert isinstance(board, Virt)
         self.board, self.image = board, image
 
@@ -136,6 +143,7 @@ def branches(words: list[int]) -> list[tuple[int, int]]:
 
 
 USER, KERNEL = BRBCR_EL1.make(E0BRE=1, CC=1, MPRED=1), BRBCR_EL1.make(E1BRE=1, CC=1, MPRED=1)
+FAR = BRBCR_EL1.make(EXCEPTION=1, ERTN=1)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +187,7 @@ def test_what_its_kernel_is_told(tmp_path: Path) -> None:
 
 
 def test_a_saved_board_goes_on_with_it(tmp_path: Path) -> None:
-    image = program(USER | KERNEL, ALL, tmp_path)
+    image = program(USER | KERNEL | FAR, ALL, tmp_path)
     whole = Made(image)
     expected = whole.words()
     for cycle in range(1, whole.hardware.cpus[0].core.cycles - 20, 3):
@@ -193,7 +201,7 @@ def test_a_board_that_cannot_be_saved_goes_on_with_it(tmp_path: Path, monkeypatc
     def state_of(part: object) -> object:
         raise NotKept(type(part).__name__)
 
-    image = program(USER | KERNEL, ALL, tmp_path)
+    image = program(USER | KERNEL | FAR, ALL, tmp_path)
     whole = Made(image)
     expected = whole.words()
     monkeypatch.setattr(saved_board, "state_of", state_of)

@@ -34,7 +34,6 @@ from pmu.branch_source import BranchSource
 from pmu.register import Register
 
 RECORDS = (8, 16, 32, 64)  # BRBIDR0_EL1.NUMREC
-FEAT_BRBE = 0b0001  # ID_AA64DFR0_EL1.BRBE
 
 _CONTROL, _FUNCTION, _INF = BRBCR_EL1, BRBFCR_EL1, BRBINFn_EL1
 _SELECTED_BY = {
@@ -98,6 +97,7 @@ class BranchRecordBuffer(BranchUnit):
             raise ValueError(f"{entries} branch records; there can be {', '.join(map(str, RECORDS))}")
         super().__init__(source, entries)
         self._timestamp = timestamp
+        self.when_controlled: Callable[[], None] = lambda: None
         self._records.hide_others()
         self._records.record(0)
         self._control = self._function = 0
@@ -147,6 +147,7 @@ class BranchRecordBuffer(BranchUnit):
             self._records.forget_time()
         self._select()
         self.enable(bool(self._levels))
+        self.when_controlled()
 
     def _write_function(self, value: int, index: int) -> None:
         self._function = _FUNCTION.write(0, value)

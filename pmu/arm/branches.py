@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from pmu.arm.branch_record_buffer import BranchRecordBuffer
-from pmu.arm.brbe_registers import BRBCR_EL1
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
 from pmu.arm.snapshots import PmuSnapshots
 from pmu.counter_bank import CounterBank
 from pmu.model import PmuModel
 from pmu.register import Register
+
+
+class FreezingBranches(Protocol):
+    """BranchRecordBuffer, which only cores with one load."""
+
+    when_controlled: Callable[[], None]  # BRBCR_EL1 has been written: it freezes, or not, as before or otherwise
+
+    @property
+    def freezes(self) -> bool: ...
+    def overflow(self) -> None: ...
+    def accesses(
+        self,
+    ) -> Mapping[type[Register], tuple[Callable[[int], int] | None, Callable[[int, int], None] | None]]: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
 
 
 class PmuBranches(PmuSnapshots):
@@ -20,7 +36,7 @@ class PmuBranches(PmuSnapshots):
         bank: CounterBank,
         model: PmuModel,
         counters: int | None = None,
-        branches: BranchRecordBuffer | None = None,
+        branches: FreezingBranches | None = None,
     ) -> None:
         """`branches`: the core's branch records, if it has any."""
         self.branches = branches
@@ -32,9 +48,9 @@ class PmuBranches(PmuSnapshots):
         super()._declare()
         if self.branches is None:
             return
-        for register, access in self.branches.accesses().items():
-            self._compute(register, access.read, access.write)
-        self._compute(BRBCR_EL1, self._readers[BRBCR_EL1], self._control_branches)
+        for register, (read, write) in self.branches.accesses().items():
+            self._compute(register, read, write)
+        self.branches.when_controlled = self._watch_for_branches
 
     def pause(self) -> None:
         """Nothing of it listens to the core until `resume`: it is about to be saved, or restored."""
@@ -49,11 +65,8 @@ class PmuBranches(PmuSnapshots):
         shown = self.branches is not None and register in self.branches.accesses()
         return register.bank.count if shown and register.bank is not None else super().registers_of(register)
 
-    def _control_branches(self, value: int, index: int) -> None:
+    def _watch_for_branches(self) -> None:
         assert self.branches is not None, "its register has been written"
-        write = self.branches.accesses()[BRBCR_EL1].write
-        assert write is not None, "it can be written"
-        write(value, index)
         watched = self._implemented if self.branches.freezes else 0
         if watched != self._watched:
             self._watched = watched

@@ -10,7 +10,6 @@ from functools import partial
 
 from emulator.cpu import Level
 from emulator.sysregs import Access, SysReg, SystemRegisters, TrappedRegister, UndefinedRegister
-from pmu.arm.branch_record_buffer import FEAT_BRBE
 from pmu.arm.branches import PmuBranches
 from pmu.arm.counters import CYCLE_BIT, INSTRUCTION_BIT, SW_INCR
 from pmu.arm.filters import counts_kernel, counts_user
@@ -40,6 +39,7 @@ from pmu.arm.version import INSTRUCTION_COUNTER, SNAPSHOTS
 from pmu.register import Register
 
 ID_AA64DFR0_EL1, ID_AA64DFR1_EL1 = SysReg(3, 0, 0, 5, 0), SysReg(3, 0, 0, 5, 1)  # PMUVer, PMSS; PMICNTR
+_FEAT_BRBE = 1 << 52  # ID_AA64DFR0_EL1.BRBE
 _EVENT = PMEVTYPERn_EL0.evtCount.mask
 _OF_ALL_COUNTERS = (PMCNTENSET_EL0, PMCNTENCLR_EL0, PMOVSSET_EL0, PMOVSCLR_EL0)  # a bit for each
 _OF_SELECTED = (PMXEVTYPER_EL0, PMXEVCNTR_EL0)
@@ -58,7 +58,7 @@ class PmuV3(PmuBranches):
         """The fields of ID registers that tell of it: register -> its bits."""
         options = self.model.options
         debug_features = self.version << 8 | (SNAPSHOTS in options) << 16
-        debug_features |= 0 if self.branches is None else FEAT_BRBE << 52
+        debug_features |= 0 if self.branches is None else _FEAT_BRBE
         return {ID_AA64DFR0_EL1: debug_features, ID_AA64DFR1_EL1: (INSTRUCTION_COUNTER in options) << 36}
 
     def writer(self, register: type[Register], index: int = 0) -> Callable[[int], None]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from pmu.branch_records import Leaf
 from pmu.intel import pebs as pebs_module
-from pmu.intel.bts import BranchTraceStore
 from pmu.intel.debug_store import IA32_DS_AREA, DebugStore
 from pmu.intel.pebs import Pebs, Selects
 from pmu.intel.pebs_registers import ADAPTIVE_FIXED, ADAPTIVE_SELECT
@@ -25,13 +25,27 @@ _LBR = IA32_DEBUGCTL.LBR.mask
 _BUFFER = IA32_PERF_GLOBAL_STATUS.OVF_BUFFER.mask
 
 
+class StoresBranches(Protocol):
+    """BranchTraceStore, which only those load that have one."""
+
+    when_wrong: Callable[[str], None] | None
+
+    def control(self, value: int) -> None: ...
+    def read(self, register: type[Register], index: int = 0) -> int: ...
+    def write(self, register: type[Register], value: int, index: int = 0) -> None: ...
+    def interrupt_asserted(self) -> bool: ...
+    def take_interrupt(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
 class RecordingCounters(X86Counters):
     """Intel's, some of whose overflows may be records."""
 
     pebs: Pebs | None = None
-    bts: BranchTraceStore | None = None  # of a guest with a kernel of its own: that drives both by the same registers
+    bts: StoresBranches | None = None  # of a guest with a kernel of its own: that drives both by the same registers
     _stores: list[DebugStore]  # of a guest with a kernel of its own: one, if the core has any
-    _recorders: list[Pebs | BranchTraceStore]  # ... and what writes there
+    _recorders: list[Pebs | StoresBranches]  # ... and what writes there
     _enables_branches: bool  # whether IA32_DEBUGCTL.LBR does
     _selects: list[int]  # IA32_PERFEVTSELx
     _capabilities: int  # IA32_PERF_CAPABILITIES
@@ -50,7 +64,7 @@ class RecordingCounters(X86Counters):
             self._compute(register, read, write)
 
     def store_for_guest(
-        self, store: DebugStore, pebs: Pebs | None, bts: BranchTraceStore | None, tell: Callable[[str], None]
+        self, store: DebugStore, pebs: Pebs | None, bts: StoresBranches | None, tell: Callable[[str], None]
     ) -> None:
         """A kernel of the guest's own programs these, which write by `store`."""
         self._stores.append(store)

@@ -163,7 +163,7 @@ class BranchRecordBuffers(BranchStacks):
     def add(self, branches: EventBranches, cpu: Cpu) -> bool:
         self._users[cpu.number].append(branches)
         self.hear_of_switches(branches)
-        self.restart(cpu)
+        self.go_on(cpu)
         return True
 
     def remove(self, branches: EventBranches, cpu: Cpu) -> None:
@@ -171,12 +171,6 @@ class BranchRecordBuffers(BranchStacks):
         users.remove(branches)
         if not users:
             self.stop(cpu)
-
-    def restart(self, cpu: Cpu) -> None:
-        """brbe_enable(), for all events that are there."""
-        users = self._users[cpu.number]
-        if users:
-            self.start(cpu, users[0])
 
     def start(self, cpu: Cpu, branches: EventBranches) -> None:
         pmu = self._pmus[cpu.number]
@@ -204,7 +198,10 @@ class BranchRecordBuffers(BranchStacks):
         raise AssertionError("nothing has been kept")
 
     def go_on(self, cpu: Cpu) -> None:
-        self.restart(cpu)
+        """brbe_enable(), for all events that are there."""
+        users = self._users[cpu.number]
+        if users:
+            self.start(cpu, users[0])
 
     def read(self, branches: EventBranches, cpu: Cpu) -> BranchStack:
         """brbe_read_filtered_entries()"""

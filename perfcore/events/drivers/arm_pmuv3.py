@@ -8,7 +8,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, EOPNOTSUPP, LinuxError
 from perfcore.abi.attr import PerfEventAttr
 from perfcore.abi.constants import FIRST_DYNAMIC_TYPE
-from perfcore.events.drivers.arm_brbe import BranchRecordBuffers
+from perfcore.events.drivers.branch_stacks import BranchStacks
 from perfcore.events.drivers.cpu_counters import CounterAccess, CpuCounters
 from perfcore.events.drivers.hardware import HardwareDriver
 from perfcore.events.event import PerfEvent
@@ -57,7 +57,7 @@ class ArmPmuV3(HardwareDriver):
     bits in the registers."""
 
     all_counters = (1 << INSTRUCTIONS + 1) - 1
-    branches: BranchRecordBuffers | None = None
+    branches: BranchStacks | None = None
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[Pmu]) -> None:
         version = pmus[0].model.version
@@ -194,7 +194,7 @@ class ArmPmuV3(HardwareDriver):
         """armv8pmu_start(), which drops what branches have been recorded."""
         super().pmu_enable(cpu)
         if self.branches is not None:
-            self.branches.restart(cpu)
+            self.branches.go_on(cpu)
 
     def status_reader(self, counters: CpuCounters) -> Callable[[], int]:
         return counters.pmu.reader(PMOVSCLR_EL0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from guests import guest
 
 # SIGINT comes amid the import of the first module that the command itself needs.
@@ -50,3 +52,23 @@ def test_what_defines_probes_is_loaded_for_who_looks_into_tracefs() -> None:
     command = [sys.executable, "-c", COUNTED, guest("loop_1k", "x86_64").path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.split() == ["0", "perfcore.events.probes.kernel_functions"]
+
+
+# ... and which units' modules: those of units that the core has not.
+UNITS_LOADED = """
+import sys
+from perfemu.cli.main import main
+status = main(["stat", "--core", sys.argv[1], sys.argv[2]])
+modules = {"pmu.branch_records", "pmu.arm.brbe_registers", "perfcore.events.drivers.arm_brbe", "pmu.intel.bts"}
+print(status, *sorted(modules & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("core", "isa", "loaded"),
+    [("neoverse-n1", "aarch64", []), ("redwood-cove", "x86_64", ["pmu.branch_records"])],
+)
+def test_units_that_a_core_has_not_are_not_loaded(core: str, isa: str, loaded: list[str]) -> None:
+    command = [sys.executable, "-c", UNITS_LOADED, core, guest("loop_1k", isa).path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.split() == ["0", *loaded]

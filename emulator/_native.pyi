@@ -176,6 +176,8 @@ class RetirementRecorder(RetirementListener):
         `to` is the next instruction's address, also where it was not taken. Kinds are `BranchKind`'s numbers:
         1 conditional, 2 direct, 3 indirect, 4 call, 5 indirect call, 6 return.
         """
+    def take_trace_writes(self) -> list[tuple[int, int, int, int, int]]:
+        """PTWRITEs kept since it was called last: (pc, value, bytes, cycle, branches that were told of before)."""
     def take_selected(
         self,
     ) -> list[tuple[int, int, int, int, int | None, int, int, int, int, int, int, int, int, int]]:
@@ -274,6 +276,8 @@ class PtSettings:
     tsc: bool
     mtc: bool
     cyc: bool
+    ptwrite: bool
+    ptwrite_addresses: bool
     bytes_between_psbs: int
     mtc_shift: int
     """An MTC whenever the crystal clock's counter is another without so many of its lowest bits."""
@@ -675,6 +679,8 @@ class Core:
         """
     def frame_chain(self, limit: int) -> list[int]:
         """Return addresses found by following frame pointers, innermost first, without PC."""
+    def add_ptwrite(self) -> None:
+        """From now on it is no undefined instruction. Before the first run; ValueError where it is not x86-64's."""
     def keep_calls(self) -> None:
         """Follow calls and returns from now on. Before the first run; ValueError in kernel mode."""
     @property

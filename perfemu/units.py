@@ -47,9 +47,10 @@ def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent
     from pmu.unit_memory import UnitMemory
 
     memory, hz = UnitMemory(), kernel.clock.frequency_hz
-    units = [pt.IntelPt(cpu, kernel.clock, pt.CAPABILITIES, memory) for cpu in kernel.cpus]
+    capabilities = pt.capabilities_of(source.version)
+    units = [pt.IntelPt(cpu, kernel.clock, capabilities, memory) for cpu in kernel.cpus]
     for cpu in kernel.cpus:
-        cpu.system_registers.amend_cpuid(partial(pt.answer, pt.CAPABILITIES, hz))
+        cpu.system_registers.amend_cpuid(partial(pt.answer, capabilities, hz))
     return IntelPtDriver(kernel, units, memory, source, type, hz)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -19,6 +20,7 @@ from real_perf import RealPerf, trixies_perf
 
 SOURCES = Path(__file__).parent / "interop" / "intel_pt"
 _BYTES = 8  # of an address
+THREADS, WRITES = 4, 500  # intel_pt/ptwrites.c; the first thread is the program's
 
 
 def built(source: str, folder: Path, *options: str) -> Path:
@@ -119,6 +121,20 @@ def instructions(perf: RealPerf, file: Path, cpus: int = 1) -> list[list[int]]:
 def without_repeats(addresses: Sequence[int]) -> list[int]:
     """An instruction that was interrupted within its repetitions, by faults or signals, is listed once more by perf."""
     return [address for address, _ in groupby(addresses)]
+
+
+def written_by(thread: int) -> list[int]:
+    """What a thread of intel_pt/ptwrites.c writes: there stands which ways there are, and which of 32 bits."""
+    narrow = {1, 3}
+    values = [i if i % 3 and i % 5 in narrow else thread << 32 | i for i in range(WRITES)]
+    return values if thread else [*values, 1 << 40, 0, 2 << 40]
+
+
+def writes_of(program: Path) -> set[int]:
+    """Offsets of its PTWRITEs, as objdump reads it."""
+    words = [require.command("objdump", package="binutils"), "-d", program]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return {int(address, 16) for address in re.findall(r"^ *([0-9a-f]+):\t.*\tptwrite", text, re.MULTILINE)}
 
 
 class Retired:

@@ -82,8 +82,11 @@ class CoreFile:
     @property
     def unit_versions(self) -> dict[str, str]:
         """By the units that have several."""
-        table = self.tables.get("spe")
-        return {"spe": str(table["version"]) if isinstance(table, dict) else "v1p2"}
+        spe, pt = self.tables.get("spe"), self.tables.get("pt")
+        return {
+            "spe": str(spe["version"]) if isinstance(spe, dict) else "v1p2",
+            "pt": "ptwrite" if isinstance(pt, dict) and pt["ptwrite"] else "",
+        }
 
     @property
     def interrupt_cycles(self) -> int:

@@ -276,6 +276,11 @@ TABLES = (
         ),
     ),
     Table(
+        "pt",
+        "x86-64: Intel PT, where `units` has it or --unit lends it",
+        (Key("ptwrite", Kind.BOOLEAN, "whether PTWRITE is there, which writes into the trace", default=False),),
+    ),
+    Table(
         "brbe",
         "AArch64: the Branch Record Buffer Extension, where `units` has it or --unit lends it",
         (entries("records", "8, 16, 32 or 64", least=8, most=64, default=BRANCH_RECORDS, power_of_two=True),),

@@ -68,6 +68,7 @@ ROWS = [
     Row(LEGACY, r"clflushopt .*", "CLFLUSHOPT"),
     Row(LEGACY, r"clwb .*", "CLWB"),
     Row(LEGACY, r"clzero.*", "CLZERO"),
+    Row(LEGACY, r"ptwrite .*", "PTWRITE"),
     Row(LEGACY, r"rdpid .*", "RDPID"),
     Row(LEGACY, r"(tpause|umonitor|umwait).*", "WAITPKG"),
     Row(LEGACY, r"(rd|wr)pkru.*", "PKU"),

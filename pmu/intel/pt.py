@@ -1,13 +1,12 @@
 """Intel PT: a trace unit as its registers, and what they make of the encoder beside the core (native/units/pt_encoder).
 
 Intel SDM volume 3, "Intel Processor Trace". Where the kernel is modelled, only user mode has a path. Not there, and not
-announced by CPUID: CR3 filtering, since address spaces have no CR3; PTWRITE, which the cores do not execute; power and
-event packets.
+announced by CPUID: CR3 filtering, since address spaces have no CR3; power and event packets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -45,6 +44,7 @@ _LEAST_PSB_SHIFT = 11
 _ENTRY_BYTES = 8
 _NS_PER_SECOND = 1_000_000_000
 _FILTER, _TRACE_STOP = 1, 2  # ADDRn_CFG
+PTWRITE = "ptwrite"  # the version of a core's unit that has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,15 @@ class Capabilities:
     mtc_periods: int = 0x0249  # bit n: MTC_FREQ n
     cycle_thresholds: int = 0x3FFF
     psb_periods: int = 0x003F
+    ptwrite: bool = False
 
     def leaf(self, subleaf: int) -> Leaf:
         if subleaf == 0:
-            configurable, filters, mtc = 1 << 1, 1 << 2, 1 << 3
+            configurable, filters, mtc, ptwrite = 1 << 1, 1 << 2, 1 << 3, 1 << 4
             topa, several_regions, single_range = 1 << 0, 1 << 1, 1 << 2
             return (
                 1,
-                configurable | (filters if self.address_ranges else 0) | mtc,
+                configurable | (filters if self.address_ranges else 0) | mtc | (ptwrite if self.ptwrite else 0),
                 topa | several_regions | single_range,
                 0,
             )
@@ -76,6 +77,12 @@ class Capabilities:
 
 
 CAPABILITIES = Capabilities(address_ranges=2, crystal_hz=24_000_000)  # a Core i7-6700K's, without what is not there
+
+
+def capabilities_of(version: str) -> Capabilities:
+    """Of a core's unit, by UnitPmu.version."""
+    return replace(CAPABILITIES, ptwrite=version == PTWRITE)
+
 
 _FORMAT = (  # arch/x86/events/intel/pt.c, pt_formats_attr: bits of IA32_RTIT_CTL
     FormatField("pt", 0, 0),
@@ -141,6 +148,8 @@ class IntelPt(RegisterDevice):
         self.capabilities = capabilities
         self._memory = memory
         self._encoder = PtEncoder(cpu.core, clock.shown)
+        if capabilities.ptwrite:
+            cpu.core.add_ptwrite()
         self._hz = clock.frequency_hz
         self._tsc_at_start = MONOTONIC_AT_BOOT_NS // _NS_PER_SECOND * self._hz
         self._traces = False  # TRACE_EN
@@ -225,7 +234,8 @@ class IntelPt(RegisterDevice):
 
     def _check_control(self, control: IA32_RTIT_CTL) -> None:
         capabilities = self.capabilities
-        if stray := control.value & ~IA32_RTIT_CTL.declared:
+        ptwrite = IA32_RTIT_CTL.PTW_EN.mask | IA32_RTIT_CTL.FUP_ON_PTW.mask
+        if stray := control.value & ~(IA32_RTIT_CTL.declared & ~(0 if capabilities.ptwrite else ptwrite)):
             raise GeneralProtection(f"IA32_RTIT_CTL: bits {stray:#x} are reserved, or for what is not there")
         for name, number, there in (
             ("MTC_FREQ", control.MTC_FREQ, capabilities.mtc_periods),
@@ -307,6 +317,7 @@ class IntelPt(RegisterDevice):
         settings.branches = bool(control.BRANCH_EN and control.USER)
         settings.compresses_returns = not control.DIS_RETC
         settings.tsc, settings.mtc, settings.cyc = bool(control.TSC_EN), bool(control.MTC_EN), bool(control.CYC_EN)
+        settings.ptwrite, settings.ptwrite_addresses = bool(control.PTW_EN and control.USER), bool(control.FUP_ON_PTW)
         settings.bytes_between_psbs = 1 << control.PSB_FREQ + _LEAST_PSB_SHIFT
         settings.mtc_shift = control.MTC_FREQ
         settings.cyc_threshold = 1 << control.CYC_THRESH - 1 if control.CYC_THRESH else 0

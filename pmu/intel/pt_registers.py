@@ -37,10 +37,12 @@ class IA32_RTIT_CTL(Register):
     CYC_EN = RW(1)
     OS = RW(2)  # levels below 3
     USER = RW(3)
+    FUP_ON_PTW = RW(5)  # the address of each PTWRITE, too
     TOPA = RW(8)  # the output goes by a table
     MTC_EN = RW(9)
     TSC_EN = RW(10)
     DIS_RETC = RW(11)  # returns are not compressed
+    PTW_EN = RW(12)  # what PTWRITE writes
     BRANCH_EN = RW(13)
     MTC_FREQ = RW(17, 14)  # a packet for each 2**n ticks of the crystal clock
     CYC_THRESH = RW(22, 19)  # 2**(n-1) cycles between two packets at least; 0: any

@@ -19,6 +19,7 @@ from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
+from intel_pt_truth import THREADS, WRITES, built, writes_of, written_by
 
 SOURCE = Path(__file__).parent / "intel_pt" / "libipt_instructions.c"
 PROGRAMS = ("loop_1k", "recursion", "string_instructions", "page_crossing", "branch_patterns", "instructions_rep")
@@ -39,18 +40,23 @@ class Traced:
     stopped: bool
 
 
-def traced(program: str, core: str, settings: dict[str, int], size: int = 1 << 20) -> Traced:
-    """What the program executes, as a trace of at most `size` bytes and as it was."""
+def traced(
+    program: str | Path, core: str, settings: dict[str, int], size: int = 1 << 20, *, steps: bool = True
+) -> Traced:
+    """What the program, a guest's name or a file, executes, as a trace of at most `size` bytes and as it was: that only
+    if the core goes step by step."""
     machine = LinuxMachine(MachineConfig("x86_64", core=load_core(core)))
     native = machine.cpus[0].core
+    native.add_ptwrite()
     recorder = RetirementRecorder(keep=True)
-    native.select(recorder, 1 << Probe.INST_RETIRED, 1)
+    if steps:
+        native.select(recorder, 1 << Probe.INST_RETIRED, 1)
     encoder, memory, asked = PtEncoder(native, machine.clock.shown), bytearray(size), PtSettings()
     for name, value in settings.items():
         setattr(asked, name, value)
     encoder.set_output([(memory, False, True)], 0, 0)
     encoder.begin(asked, 0)
-    path = guest(program, "x86_64").path
+    path = guest(program, "x86_64").path if isinstance(program, str) else program
     machine.start(Program(str(path), (str(path),), stdout=-1))
     machine.run()
     length, stopped = encoder.offset, encoder.stopped
@@ -111,6 +117,26 @@ def test_a_full_buffer_ends_the_trace_and_what_is_there_is_right(decoder: Path, 
     assert complaints == []
     assert 1000 < len(instructions) < len(run.instructions)
     assert instructions == run.instructions[: len(instructions)]
+
+
+@pytest.mark.parametrize("addresses", [False, True])
+@pytest.mark.parametrize("core", ["ideal", "redwood-cove"])
+def test_it_finds_what_ptwrite_has_written(decoder: Path, tmp_path: Path, core: str, addresses: bool) -> None:
+    """Each value, and where, as they have retired; the trace is the same whether the core goes step by step or not."""
+    program = built("ptwrites", tmp_path, "-static", "-fno-pie", "-no-pie")
+    settings = {"ptwrite": True, "ptwrite_addresses": addresses, "cyc": True}
+    run = traced(program, core, settings)
+    assert traced(program, core, settings, steps=False).trace == run.trace
+    instructions, told = decoded(decoder, run, tmp_path)
+    assert instructions == run.instructions
+    places = writes_of(program)
+    found = [line.split() for line in told]
+    assert [int(words[0], 16) for words in found] == [each for each in run.instructions if each in places]
+    assert len(found) == THREADS * WRITES + 3
+    widths = {int(words[0], 16): int(words[3]) for words in found}
+    assert sorted(widths.values()) == [4, 4, 8, 8, 8, 8, 8, 8]
+    alone = [int(words[2].strip(","), 16) for words in found[: WRITES + 3]]
+    assert alone == written_by(0)
 
 
 @pytest.mark.parametrize("core", ["ideal", "skylake"])

@@ -361,6 +361,7 @@ static void bind_totals(nb::class_<Core>& core) {
             },
             nb::arg("account"))
         .def("follow_branches", &Core::follow_branches)
+        .def("add_ptwrite", &Core::add_ptwrite)
         .def("frame_chain", &Core::frame_chain, nb::arg("limit"));
 }
 

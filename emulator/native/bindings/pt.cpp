@@ -72,6 +72,8 @@ void bind_pt(nb::module_& module) {
         .def_rw("tsc", &PtSettings::tsc)
         .def_rw("mtc", &PtSettings::mtc)
         .def_rw("cyc", &PtSettings::cyc)
+        .def_rw("ptwrite", &PtSettings::ptwrite)
+        .def_rw("ptwrite_addresses", &PtSettings::ptwrite_addresses)
         .def_rw("bytes_between_psbs", &PtSettings::bytes_between_psbs)
         .def_rw("mtc_shift", &PtSettings::mtc_shift)
         .def_rw("cyc_threshold", &PtSettings::cyc_threshold)

@@ -29,6 +29,9 @@ class RetirementRecorder final : public RetirementListener {
         if (keeps_) branches_.push_back(branch);
         if (descriptor_ >= 0 && branch.taken) write({branch.from, branch.to});
     }
+    void trace_written(const TraceWrite& written) override {
+        if (keeps_) trace_writes_.push_back({written, branches});
+    }
     Reaction selected(const RetiredOp& op) override {
         selections++;
         if (keeps_) selected_.push_back(op);
@@ -41,6 +44,12 @@ class RetirementRecorder final : public RetirementListener {
         for (const RetiredBranch& branch : std::exchange(branches_, {}))
             rows.append(nb::make_tuple(branch.from, branch.to, branch.cycle, static_cast<int>(branch.kind),
                                        branch.taken, branch.mispredicted));
+        return rows;
+    }
+    nb::list take_trace_writes() {
+        nb::list rows;
+        for (const auto& [written, before] : std::exchange(trace_writes_, {}))
+            rows.append(nb::make_tuple(written.pc, written.value, written.bytes, written.cycle, before));
         return rows;
     }
     nb::list take_selected() {
@@ -84,6 +93,7 @@ class RetirementRecorder final : public RetirementListener {
     int descriptor_ = -1;          // of a file that somebody else closes
     std::vector<uint64_t> words_;  // that are not there yet
     std::vector<RetiredBranch> branches_;
+    std::vector<std::pair<TraceWrite, uint64_t>> trace_writes_;  // and branches before it
     std::vector<RetiredOp> selected_;
 };
 
@@ -99,6 +109,7 @@ void bind_retirement(nb::module_& module, nb::class_<Core>& core) {
         .def("write_to", &RetirementRecorder::write_to, nb::arg("descriptor"))
         .def("flush", &RetirementRecorder::flush)
         .def("take_branches", &RetirementRecorder::take_branches)
+        .def("take_trace_writes", &RetirementRecorder::take_trace_writes)
         .def("take_selected", &RetirementRecorder::take_selected);
     core.def(
             "listen", [](Core& self, RetirementListener& listener) { self.listen(listener); }, nb::arg("listener"),

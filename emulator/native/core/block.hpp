@@ -54,7 +54,7 @@ struct alignas(64) Block {
     uint64_t address;
     uint32_t size;
     BlockFrames frames{};
-    bool special = false;           // needs a look before every run: has a trap, a REP or a breakpoint, or may change
+    bool special = false;  // needs a look before every run: has a trap, a REP, PTWRITE or a breakpoint, or may change
     bool changeable = false;        // its bytes are writable somewhere
     bool only_changeable = false;   // special for no other reason, so that it need only be compared before it runs
     uint64_t unchanged_cost = 0;    // ... what it costs then

@@ -212,10 +212,11 @@ bool Core::ends_repeating() {
     return true;
 }
 
-// A trap or a REP behind the first instruction is reached by stepping, so that the block that starts with it comes.
+// A trap, a REP or a PTWRITE behind the first instruction is reached by stepping, so that the block that starts with it
+// comes.
 bool Core::needs_stepping_inside(const Block& block) const {
     for (size_t i = 1; i < block.ops.size(); i++)
-        if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated) return true;
+        if (block.ops[i].trap != Trap::NONE || block.ops[i].repeated || block.ops[i].writes_trace) return true;
     return model_ && block.acts_for_user;  // slices find addresses, and faults, of the level that executes
 }
 
@@ -340,8 +341,8 @@ bool Core::needs_a_look(const Block& block) const {
     // The log has no room for more.
     if (block.prepared && block.prepared->sites > VisitLog::SITES_OF_AN_INSTRUCTION * block.ops.size()) return true;
     if (block.changes & FOLLOWED) return true;
-    return first.trap != Trap::NONE || first.repeated || block.acts_for_user || needs_stepping_inside(block) ||
-           memory_->may_break(block.address, block.end);
+    return first.trap != Trap::NONE || first.repeated || first.writes_trace || block.acts_for_user ||
+           needs_stepping_inside(block) || memory_->may_break(block.address, block.end);
 }
 
 // There are breakpoints where there was none before.

@@ -242,6 +242,7 @@ Exit Core::run_on() {
     if (!path_listeners_.empty()) enter_path();
     GuardedTranslation guarded(*space_, *isa_);
     HeardTranslations heard(guest_tlb_ ? this : nullptr);
+    HeardTraceWrites traced(*this);
     while (exit_ == Exit::NONE) {
         faulted_ = debugging_.refused = false;
         uc_err error = uc_emu_start(engine_, pc(), 0, 0, 0);

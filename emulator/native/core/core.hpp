@@ -30,6 +30,7 @@
 #include "engine/guest_tlb.hpp"
 #include "engine/register_file.hpp"
 #include "engine/translations.hpp"
+#include "instructions/trace_writes.hpp"
 #include "isa/isa.hpp"
 #include "memory/fetched_pages.hpp"
 #include "memory/memory.hpp"
@@ -94,7 +95,7 @@ struct TracedAccess;
 // Where no pipeline says otherwise: one cycle an instruction.
 inline constexpr ProbeMask RETIREMENT = mask(Probe::INST_RETIRED, Probe::CYCLES);
 
-class Core final : public Totals, private TranslationListener {
+class Core final : public Totals, private TranslationListener, private TraceWriteListener {
   public:
     // Without `counting` the engine runs bare: the yardstick for what counting costs. `model`: a core file's tables, or
     // null where nothing but instructions is to be counted. `shared`: what other cores of that model have, too.
@@ -285,6 +286,8 @@ class Core final : public Totals, private TranslationListener {
     void stop_listening(const RetirementListener& listener);
     // Where the byte at a virtual address lies, in frames of RAM from 0 on; nothing where no page is.
     std::optional<uint64_t> physical(uint64_t address) const;
+    // x86-64: from now on PTWRITE is there. Before the first run. Throws std::invalid_argument.
+    void add_ptwrite() { isa_->add_ptwrite(); }
     // Between two runs, where something else than the path's next instruction is about to execute, or a listener wants
     // to know where it is: an interrupt has come.
     void interrupt_path();
@@ -380,6 +383,8 @@ class Core final : public Totals, private TranslationListener {
     void tell_far(uint64_t from, Level level);
     void tell_far(const FarTransfer& transfer);
     void tell_return(uint64_t from, Level level, uint64_t to);
+    void trace_written(uint64_t value, unsigned bytes) override;
+    void tell_trace_write(const TraceWrite& written);
     static size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks);
     bool note_hearers(size_t number, const RetiredBranch& branch);
     void enter_path();
@@ -645,6 +650,7 @@ class Core final : public Totals, private TranslationListener {
     std::vector<Selection> selections_;
     std::vector<size_t> told_from_;             // by path listener: the first logged block whose branch it is told of
     std::vector<RetirementListener*> hearers_;  // of the branch at hand
+    std::optional<TraceWrite> trace_write_;     // with models: has executed, and is to be consumed
     RetiredOp observed_;                        // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     static constexpr uint64_t UNOBSERVED = ~uint64_t{0};

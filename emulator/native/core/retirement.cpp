@@ -85,6 +85,23 @@ void Core::tell_branch(const RetiredBranch& branch) {
         if (listener->wanted.include(branch.kind, branch.taken, branch.level)) listener->branch(branch);
 }
 
+// The instruction is the first of its block, which has been counted as a whole, or is being stepped.
+void Core::trace_written(uint64_t value, unsigned bytes) {
+    if (path_listeners_.empty()) return;
+    const uint64_t pc = stepping_ ? stepped_->address : model_ ? model_->visit.block->address : previous_->address;
+    TraceWrite written{.pc = pc, .value = value, .bytes = static_cast<uint8_t>(bytes)};
+    if (model_) {  // it is consumed later
+        trace_write_ = written;
+        return;
+    }
+    written.cycle = stepping_ ? cycles() + 1 : cycles() + 1 - previous_->ops.size();
+    tell_trace_write(written);
+}
+
+void Core::tell_trace_write(const TraceWrite& written) {
+    for (RetirementListener* listener : path_listeners_) listener->trace_written(written);
+}
+
 // A far transfer has come to where PC is.
 void Core::tell_far(uint64_t from, Level level) {
     tell_far({.from = from, .to = linear_pc(), .cycle = cycles(), .from_level = level, .to_level = level_});

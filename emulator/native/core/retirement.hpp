@@ -53,6 +53,13 @@ struct PathEnd {
     Leaving why = Leaving::INTERRUPT;
 };
 
+// x86's PTWRITE, which has retired.
+struct TraceWrite {
+    uint64_t pc = 0, value = 0;
+    uint64_t cycle = 0;  // of the core
+    uint8_t bytes = 0;   // 4 or 8
+};
+
 // Which branches a path listener is told of.
 struct WantedBranches {
     static constexpr BranchKinds EVERY_KIND = 0xffff;
@@ -103,6 +110,7 @@ class RetirementListener {
     virtual void branch(const RetiredBranch&) {}
     // Whatever it wants of branches. Behind what `changed_level` says of it.
     virtual void far(const FarTransfer&) {}
+    virtual void trace_written(const TraceWrite&) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
     virtual uint64_t room() const { return ~uint64_t{0}; }
     virtual Reaction selected(const RetiredOp&) { return {}; }

@@ -227,7 +227,7 @@ uint64_t Core::uneventful_instructions(uint64_t wanted) {
 bool Core::consume_ahead(Block& block) {
     Model& model = *model_;
     bool foreseeable = model.addresses->known_at_entry(block.modelled->slice) && !must_compare(block) &&
-                       !block.changes && !may_raise(block) && !may_fault(block);
+                       !block.changes && !block.ops[0].writes_trace && !may_raise(block) && !may_fault(block);
     if (!foreseeable) {
         if (!near(block.ops.size())) return true;
         model.visit = {};
@@ -276,6 +276,14 @@ bool Core::may_fault(const Block& block) const {
 
 // Tells the models of the visited block's instructions up to `last`, behind which execution goes on at `next`.
 void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
+    if (trace_write_) [[unlikely]] {  // by the first of them
+        TraceWrite written = *std::exchange(trace_write_, std::nullopt);
+        limit = std::min(limit, Pipeline::NO_LIMIT - 1);
+        consume(1, next, limit);
+        written.cycle = cycles();
+        tell_trace_write(written);
+        if (last == 1) return;
+    }
     Model& model = *model_;
     Visit& visit = model.visit;
     const ModelledBlock& block = *visit.block->modelled;

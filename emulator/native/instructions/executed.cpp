@@ -10,6 +10,7 @@
 #include "instructions/mmx.hpp"
 #include "instructions/segments.hpp"
 #include "instructions/stack_frame.hpp"
+#include "instructions/trace_writes.hpp"
 #include "instructions/x87_conditional.hpp"
 
 namespace perfemu {
@@ -151,7 +152,8 @@ InstructionFamily executed_family() {
         in_place_of("helper_boundl", execute),
     };
     rows.clear();
-    for (const auto& of_file : {bit_manipulation_rows(), general_rows(), segment_rows(), stack_frame_rows()})
+    for (const auto& of_file :
+         {bit_manipulation_rows(), general_rows(), segment_rows(), stack_frame_rows(), trace_write_rows()})
         rows.insert(rows.end(), of_file.begin(), of_file.end());
     const auto find = [](const Calibration&) {
         find_guest_memory();

@@ -32,6 +32,8 @@ enum class Returned : uint8_t { AS_IT_SHOULD, ILLEGALLY, UNMODELLED };
 class Isa : public BlockRules {
   public:
     bool begins_block(std::span<const uint8_t>) const override { return false; }
+    // From now on PTWRITE is there. Throws std::invalid_argument where it is none of the instruction set's.
+    virtual void add_ptwrite() { throw std::invalid_argument("PTWRITE is x86-64's"); }
     bool is_64() const override { return true; }
 
     // By name, "aarch64" or "x86_64"; with these of the features that not every core has, by the names of

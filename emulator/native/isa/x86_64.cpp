@@ -121,8 +121,9 @@ class X8664 final : public Isa {
     Processor* processor() const override { return processor_; }
     bool begins_block(std::span<const uint8_t> bytes) const override {
         const Op op = op_at(bytes, processor_ ? processor_->state().level() : Level::USER);
-        return op.repeated || op.trap != Trap::NONE;
+        return op.repeated || op.writes_trace || op.trap != Trap::NONE;
     }
+    void add_ptwrite() override { has_ptwrite_ = true; }
     // Intel SDM vol. 3, "Data Breakpoint Exception Conditions"
     bool traps_behind_access() const override { return true; }
     bool is_64() const override { return mode() == CodeMode::BITS_64; }
@@ -137,17 +138,27 @@ class X8664 final : public Isa {
     [[noreturn]] static void refuse() { throw std::invalid_argument("x86_64: no guest's own kernel executes here"); }
     CodeMode mode() const { return processor_ ? processor_->state().mode() : CodeMode::BITS_64; }
     Op op_at(std::span<const uint8_t> bytes, Level level) const;
+    Op guests_op_at(std::span<const uint8_t> bytes, Level level) const;
 
     std::vector<std::unique_ptr<Processor>> processors_;  // of each guest's own kernel
     x86_64::CallRules call_rules_;
     Processor* processor_ = nullptr;  // ... of the one that executes
     uint64_t guest_steps_ = 0;        // RFLAGS.TF, which it has set, while stepping is on
+    bool has_ptwrite_ = false;
 };
+
+Op X8664::op_at(std::span<const uint8_t> bytes, Level level) const {
+    Op op = processor_ ? guests_op_at(bytes, level) : read_op(bytes);
+    if (op.writes_trace && !(has_ptwrite_ && is_64())) {
+        op.trap = Trap::UNDEFINED;
+        op.writes_trace = false;
+    }
+    return op;
+}
 
 // Where a guest's own kernel executes, system instructions trap for the processor's sake, and no other ones but those
 // that the machine answers.
-Op X8664::op_at(std::span<const uint8_t> bytes, Level level) const {
-    if (!processor_) return read_op(bytes);
+Op X8664::guests_op_at(std::span<const uint8_t> bytes, Level level) const {
     constexpr uint8_t STATE_GROUP = 0xae;
     const Instruction insn = read_instruction(bytes, mode());
     Op op = op_of(insn, bytes.size());

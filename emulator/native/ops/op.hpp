@@ -108,6 +108,7 @@ struct Op {
     bool address_32 = false;             // counts in ECX ...
     bool address_16 = false;             // ... or in CX
     bool pushes_flags = false;           // PUSHF: must not show the single-step flag
+    bool writes_trace = false;           // x86: PTWRITE, which a block begins with
     bool updates_memory = false;         // x86: reads and writes the same operand, so its read faults as a write
     uint8_t changes = 0;                 // bits of Change
     bool shows_masks = false;            // of exceptions, in `trap_register`

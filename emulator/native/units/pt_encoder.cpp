@@ -12,6 +12,7 @@ namespace {
 enum Header : uint8_t { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d };
 constexpr uint8_t EXTENDED = 0x02;  // the second byte says which packet
 constexpr uint8_t PSB = 0x82, PSBEND = 0x23, CBR = 0x03, TMA = 0x73, LONG_TNT = 0xa3, TRACE_STOP = 0x83;
+constexpr uint8_t PTW = 0x12, PTW_8_BYTES = 1 << 5, PTW_ADDRESS = 1 << 7;
 constexpr uint8_t MODE = 0x99, MODE_EXEC_64 = 0x01;
 constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
 constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
@@ -124,6 +125,20 @@ void PtEncoder::branch(const RetiredBranch& branch) {
         default: return;
     }
     synchronise_if_due(branch.to, branch.cycle);
+}
+
+void PtEncoder::trace_written(const TraceWrite& written) {
+    if (!settings_.ptwrite || !in_user_mode_ || !in_range_ || met_stop_) return;
+    if (written.cycle >= mtc_due_cycle_) tell_mtc(written.cycle);
+    flush_tnt();
+    stamp(written.cycle);
+    const bool wide = written.bytes == 8;
+    Packet packet;
+    packet.byte(EXTENDED);
+    packet.byte(PTW | (wide ? PTW_8_BYTES : 0) | (settings_.ptwrite_addresses ? PTW_ADDRESS : 0));
+    packet.little_endian(written.value, written.bytes);
+    write(packet.bytes.data(), packet.size);
+    if (settings_.ptwrite_addresses) write_address(FUP, written.pc);
 }
 
 void PtEncoder::left(const PathEnd& end) {

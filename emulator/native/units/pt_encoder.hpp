@@ -19,6 +19,7 @@ struct PtSettings {
     bool branches = true;
     bool compresses_returns = true;
     bool tsc = false, mtc = false, cyc = false;
+    bool ptwrite = false, ptwrite_addresses = false;  // a PTW for each PTWRITE, and a FUP behind it
     uint64_t bytes_between_psbs = 1 << 14;
     unsigned mtc_shift = 3;      // an MTC whenever the counter of the crystal clock has passed so many bits more
     unsigned cyc_threshold = 0;  // cycles that have to pass between two CYCs
@@ -53,6 +54,7 @@ class PtEncoder final : public RetirementListener {
     bool has_met_stop() const { return met_stop_; }
 
     void branch(const RetiredBranch& branch) override;
+    void trace_written(const TraceWrite& written) override;
     void left(const PathEnd& end) override;
     void entered(uint64_t at, uint64_t cycle) override;
 

@@ -99,6 +99,7 @@ Op op_of(const Instruction& insn, size_t bytes) {
     if (op.probes & mask(Probe::DIV_OP, Probe::FP_OP) || sets_control) op.raises |= RAISES_BY_VALUES;
     const bool exchanges = row.op_class == OpClass::EXCHANGE && operands.in_memory();
     if (insn.locked || exchanges) op.probes |= bit(Probe::LOCKED);
+    op.writes_trace = row.has(effect::WRITES_TRACE);
     op.pushes_flags = row.op_class == OpClass::FLAGS && row.has(effect::STORES);
     return op;
 }

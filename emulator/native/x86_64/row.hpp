@@ -184,6 +184,7 @@ static constexpr uint64_t BY_WIDTH = flag(38);  // the class is of 32-bit operan
 static constexpr uint64_t LOCKABLE = flag(39);  // may have a LOCK prefix, with a destination in memory
 static constexpr uint64_t ON_VECTORS = flag(40), ON_X87 = flag(41);  // fires SIMD_OP, FP_OP
 static constexpr uint64_t TRANSFERS = flag(42);                      // control, into the kernel
+static constexpr uint64_t WRITES_TRACE = flag(43);                   // PTWRITE
 }  // namespace effect
 
 // What the address slice follows, see dataflow.hpp. None: what is written is not known.

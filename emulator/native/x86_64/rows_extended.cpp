@@ -162,6 +162,7 @@ constexpr Row ROWS[] = {
     trapping(two(0x32), "RDMSR", Trap::PRIVILEGED),
     trapping(two(0x35), "SYSEXIT", Trap::PRIVILEGED),
     {two(0x34), "SYSENTER", {}, SYSTEM, IMPLICIT, CALLS_KERNEL, &Flow::nothing_left, Trap::UNDEFINED},  // to programs
+    {(two(0xae) / 4).with(PF3), "PTWRITE", {Ey}, SYSTEM, READ, WRITES_TRACE},
     // Of extensions that CPUID does not offer: slices tell of their accesses, should they become ones that it does.
     {(two(0xae) / 4).memory(), "XSAVE", {Mfxsave}, SYSTEM, WRITE, 0, &Flow::xsave, Trap::UNDEFINED},
     {(two(0xae) / 5).memory(), "XRSTOR", {Mfxsave}, SYSTEM, READ, 0, &Flow::xrstor, Trap::UNDEFINED},

@@ -43,6 +43,7 @@ _ALWAYS = _PT | IA32_RTIT_CTL.TSC_EN.mask | IA32_RTIT_CTL.DIS_RETC.mask | IA32_R
 _PSB_CYC = _CYC | IA32_RTIT_CTL.CYC_THRESH.mask | IA32_RTIT_CTL.PSB_FREQ.mask
 _MTC = IA32_RTIT_CTL.MTC_EN.mask | IA32_RTIT_CTL.MTC_FREQ.mask
 _CONFIG = _ALWAYS | _PSB_CYC | _MTC
+_PTWRITE = IA32_RTIT_CTL.PTW_EN.mask | IA32_RTIT_CTL.FUP_ON_PTW.mask
 _TRACED, _STOPS = 1, 2  # of a range: ADDRn_CFG
 _RESET = IA32_PERF_GLOBAL_STATUS_RESET_TRACE.TRACE_TOPA_PMI.mask
 
@@ -119,7 +120,7 @@ class IntelPtDriver(UnitDriver):
             "psb_cyc": 1,
             "ip_filtering": int(capabilities.address_ranges > 0),
             "mtc": 1,
-            "ptwrite": 0,
+            "ptwrite": int(capabilities.ptwrite),
             "power_event_trace": 0,
             "event_trace": 0,
             "tnt_disable": 0,
@@ -154,7 +155,7 @@ class IntelPtDriver(UnitDriver):
 
     def _check(self, config: int) -> None:
         """pt_event_valid()"""
-        if stray := config & ~_CONFIG:
+        if stray := config & ~(_CONFIG | (_PTWRITE if self._capabilities.ptwrite else 0)):
             raise LinuxError(EINVAL, f"{self.name}: bits {stray:#x} of config are not what its unit can")
         control, capabilities = IA32_RTIT_CTL(config), self._capabilities
         for name, number, there in (

@@ -1,7 +1,7 @@
 // Decodes an Intel PT trace by libipt: writes the address of each instruction, 8 bytes, to standard output.
 //
 // instructions TRACE [FILE OFFSET SIZE ADDRESS]...: what of which files is mapped where. What libipt finds wrong is a
-// line on standard error, and the exit status 1; decoding goes on at the next PSB.
+// line on standard error, and the exit status 1; decoding goes on at the next PSB. Others are what PTWRITE has written.
 #include <intel-pt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +57,9 @@ int main(int argc, char** argv) {
                 struct pt_event event;
                 status = pt_insn_event(decoder, &event, sizeof event);
                 if (status < 0) break;
+                if (event.type == ptev_ptwrite)
+                    fprintf(stderr, "%#" PRIx64 " writes %#" PRIx64 ", %d bytes\n", event.variant.ptwrite.ip,
+                            event.variant.ptwrite.payload, (int)event.variant.ptwrite.size);
             }
             if (status < 0 || status & pts_eos) break;
             struct pt_insn instruction;

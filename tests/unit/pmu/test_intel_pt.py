@@ -6,7 +6,7 @@ import pytest
 
 from emulator.core_file.core_file import load_core
 from emulator.machine import Hardware, MachineConfig
-from pmu.intel.pt import CAPABILITIES, GeneralProtection, IntelPt, answer
+from pmu.intel.pt import CAPABILITIES, PTWRITE, GeneralProtection, IntelPt, answer, capabilities_of
 from pmu.intel.pt_registers import (
     IA32_RTIT_ADDR_A,
     IA32_RTIT_CTL,
@@ -51,6 +51,7 @@ def test_reset_values(unit: IntelPt) -> None:
     [
         pytest.param(1 << 7, id="CR3 filtering, which is not there"),
         pytest.param(1 << 12, id="PTWRITE, which is not there"),
+        pytest.param(1 << 5, id="addresses of PTWRITE, which is not there"),
         pytest.param(1 << 18, id="reserved"),
         pytest.param(IA32_RTIT_CTL.make(MTC_FREQ=1), id="an MTC period that is not in CPUID"),
         pytest.param(IA32_RTIT_CTL.make(PSB_FREQ=6), id="a PSB period that is not in CPUID"),
@@ -146,6 +147,17 @@ def test_a_region_that_is_full_stops_it(unit: IntelPt, memory: UnitMemory) -> No
     assert IA32_RTIT_OUTPUT_MASK_PTRS(unit.read(IA32_RTIT_OUTPUT_MASK_PTRS)).OUTPUT_OFFSET == PAGE
     unit.write(IA32_RTIT_CTL, 0)
     assert IA32_RTIT_STATUS(unit.read(IA32_RTIT_STATUS)).STOPPED == 1
+
+
+def test_ptwrite_is_where_the_core_has_it(memory: UnitMemory) -> None:
+    """CPUID leaf 14H, EBX bit 4; IA32_RTIT_CTL.PTWEn and FUPonPTW, which others refuse."""
+    hardware = Hardware(MachineConfig("x86_64", core=load_core("redwood-cove")))
+    capabilities = capabilities_of(PTWRITE)
+    unit = IntelPt(hardware.cpus[0], hardware.clock, capabilities, memory)
+    unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(PTW_EN=1, FUP_ON_PTW=1))
+    assert unit.read(IA32_RTIT_CTL) == 1 << 12 | 1 << 5
+    assert [each.leaf(0)[1] >> 4 & 1 for each in (CAPABILITIES, capabilities, capabilities_of(""))] == [0, 1, 0]
+    assert [load_core(core).unit_versions["pt"] for core in ("redwood-cove", "skylake", "zen5")] == [PTWRITE, "", ""]
 
 
 def test_cpuid_says_what_the_registers_take() -> None:

@@ -31,14 +31,14 @@ AttachUnit = Callable[[Kernel, UnitPmu, int], PmuDriver[PerfEvent]]
 
 def _spe(kernel: Kernel, pmu: UnitPmu, type: int) -> PmuDriver[PerfEvent]:
     from perfcore.events.drivers.arm_spe_pmu import ArmSpePmu
-    from perfcore.events.kernel_mappings import KernelMappings
     from pmu.arm.spe import SpeUnit
     from pmu.arm.spe_registers import SpeVersion
+    from pmu.unit_memory import VMALLOC_START, UnitMemory
 
-    mappings = KernelMappings()
+    memory = UnitMemory(VMALLOC_START)
     version = SpeVersion[pmu.version.upper()]
-    units = {cpu.number: SpeUnit(cpu, version, mappings, kernel.clock.monotonic_at) for cpu in kernel.cpus}
-    return ArmSpePmu(kernel, units, mappings, pmu, type)
+    units = {cpu.number: SpeUnit(cpu, version, memory, kernel.clock.monotonic_at) for cpu in kernel.cpus}
+    return ArmSpePmu(kernel, units, memory, pmu, type)
 
 
 def _intel_pt(kernel: Kernel, source: UnitPmu, type: int) -> PmuDriver[PerfEvent]:

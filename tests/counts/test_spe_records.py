@@ -14,7 +14,6 @@ from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
-from perfcore.events.kernel_mappings import KernelMappings
 from pmu.arm.spe import SpeUnit
 from pmu.arm.spe_registers import (
     PMBLIMITR_EL1,
@@ -27,6 +26,7 @@ from pmu.arm.spe_registers import (
     PMSLATFR_EL1,
     SpeVersion,
 )
+from pmu.unit_memory import VMALLOC_START, UnitMemory
 from spe_records import BRANCH, LOAD, OTHER, STORE, SpeRecord, read_records
 
 CORES = "ideal", "cortex-a55", "neoverse-n1"
@@ -68,9 +68,9 @@ class Sampled:
         if before is not None:
             before(self.core)
         self.memory = memoryview(bytearray(size))
-        mappings = KernelMappings()
-        base = mappings.map(self.memory)
-        self.unit = unit = SpeUnit(self.cpu, SpeVersion.V1, mappings, machine.clock.monotonic_at)
+        memory = UnitMemory(VMALLOC_START)
+        base = memory.map(self.memory)
+        self.unit = unit = SpeUnit(self.cpu, SpeVersion.V1, memory, machine.clock.monotonic_at)
         self.recorder = RetirementRecorder(keep=True)
         self.interrupts = 0
         self.cpu.connect_interrupt(unit, self._interrupt)

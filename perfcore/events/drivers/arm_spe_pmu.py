@@ -19,7 +19,6 @@ from perfcore.events.aux_output import AuxOutput
 from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
-from perfcore.events.kernel_mappings import PAGE_SIZE, KernelMappings
 from perfcore.events.permission import may_watch_kernel
 from perfcore.events.pmu_driver import AuxUnit
 from pmu.arm.spe import SpeUnit
@@ -42,6 +41,7 @@ from pmu.arm.spe_registers import (
     PMSLATFR_EL1,
     PMSNEVFR_EL1,
 )
+from pmu.unit_memory import PAGE_SIZE, UnitMemory
 from pmu.unit_pmu import UnitPmu
 
 _FIELDS = {each.name: each for each in (*FORMAT, INVERTED)}
@@ -63,19 +63,19 @@ class _Areas:
     exclusive = itrace = True
     pausable = takes_snapshots = False
 
-    def __init__(self, mappings: KernelMappings) -> None:
-        self._mappings = mappings
+    def __init__(self, memory: UnitMemory) -> None:
+        self._memory = memory
 
     def setup_aux(self, event: PerfEvent, memory: memoryview, overwrite: bool) -> object | None:
         """Two pages at least; in snapshot mode two halves."""
         pages = len(memory) // PAGE_SIZE
         if pages < 2 or (overwrite and pages & 1):
             return None
-        return _Buffer(self._mappings.map(memory), memory, overwrite)
+        return _Buffer(self._memory.map(memory), memory, overwrite)
 
     def free_aux(self, private: object) -> None:
         assert isinstance(private, _Buffer)
-        self._mappings.unmap(private.base)
+        self._memory.unmap(private.base)
 
     def pause(self, event: PerfEvent) -> None:
         raise AssertionError("it cannot be paused")
@@ -96,12 +96,12 @@ class ArmSpePmu(UnitDriver):
     is_software = True  # perf_sw_context: tasks can have it, and counters may follow it
 
     def __init__(
-        self, kernel: Linux, units: Mapping[int, SpeUnit], mappings: KernelMappings, source: UnitPmu, type: int
+        self, kernel: Linux, units: Mapping[int, SpeUnit], memory: UnitMemory, source: UnitPmu, type: int
     ) -> None:
-        """`units` by their CPUs' numbers; they find memory by `mappings`."""
+        """`units` by their CPUs' numbers; they reach that memory."""
         super().__init__(source, type)
         self._units = units
-        self.aux: AuxUnit[PerfEvent] = _Areas(mappings)
+        self.aux: AuxUnit[PerfEvent] = _Areas(memory)
         self._outputs: dict[int, AuxOutput] = {}  # of the event that is on each CPU, while its unit has room
         self._cpus: Sequence[Cpu] = kernel.cpus
         self._probe(next(iter(units.values())))

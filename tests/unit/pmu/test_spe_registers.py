@@ -8,7 +8,6 @@ from emulator.core_file.core_file import load_core
 from emulator.linux.machine import LinuxMachine
 from emulator.machine import MachineConfig
 from emulator.sysregs import SysReg, UndefinedRegister
-from perfcore.events.kernel_mappings import KernelMappings
 from pmu.arm import spe_registers
 from pmu.arm.spe import ID_AA64DFR0_EL1, SpeUnit
 from pmu.arm.spe_registers import (
@@ -28,6 +27,7 @@ from pmu.arm.spe_registers import (
     SpeRegister,
     SpeVersion,
 )
+from pmu.unit_memory import UnitMemory
 
 ONES = (1 << 64) - 1
 DECLARED = [each for each in vars(spe_registers).values() if isinstance(each, type) and issubclass(each, SpeRegister)]
@@ -36,7 +36,7 @@ REGISTERS = [each for each in DECLARED if each is not SpeRegister]
 
 def unit(version: SpeVersion = SpeVersion.V1P2) -> SpeUnit:
     cpu = LinuxMachine(MachineConfig("aarch64", core=load_core("ideal"))).cpus[0]
-    return SpeUnit(cpu, version, KernelMappings(), lambda cycle: cycle)
+    return SpeUnit(cpu, version, UnitMemory(), lambda cycle: cycle)
 
 
 def test_encodings() -> None:

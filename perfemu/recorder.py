@@ -300,8 +300,11 @@ class Recorder:
             self._snapshots.take(self.drain)
 
     def finish(self) -> None:
-        """Write what is left, after the run."""
+        """Write what is left, after the run: also what units have of events that are still on a CPU, as those of whole
+        CPUs are. As perf, which disables all of them."""
         assert self.drain is not None, "write_to comes first"
+        for event in self._events():
+            event.disable()
         if self._attribution is not None:
             self._attribution.finish()
         self.drain.now(newest=True)

@@ -166,8 +166,15 @@ class RetirementRecorder(RetirementListener):
     taken: int
     selections: int
     def __init__(self, keep: bool = False) -> None: ...
-    def write_to(self, descriptor: int) -> None:
-        """An open file: of what is selected from now on its address, of taken branches two, as 64-bit words."""
+    def write_to(self, descriptor: int, whole: bool = False) -> None:
+        """An open file: of what is selected from now on its address, of taken branches two, as 64-bit words.
+
+        With a period of 1 the address is there once for each event that the instruction made.
+
+        `whole`: of what is selected 13: pc, next, data address, the same in the machine's memory, cycle, dispatched,
+        issued, completed, walked, waited, fired probes (two), and in the last from bit 0 on the bytes of the access, 16
+        the level, 24 the kind of branch, 32 whether the address is known.
+        """
     def flush(self) -> None:
         """All that is told of until now is written."""
     def take_branches(self) -> list[tuple[int, int, int, int, bool, bool]]:
@@ -657,6 +664,14 @@ class Core:
 
         That is the one which made the last of them; of CYCLES it is any. ValueError for no period, no probes, or CYCLES
         among others.
+        """
+    def follow(
+        self, recorder: RetirementRecorder, probes: int, distances: Sequence[int], from_now: bool = False
+    ) -> None:
+        """As `select`, once for each distance, which may be another each time.
+
+        `from_now`: counted from when the last one was selected, rather than from where that was due. Of CYCLES it is
+        the next instruction that retires.
         """
     def stop_listening(self, listener: RetirementListener) -> None: ...
     def follow_branches(self) -> None:

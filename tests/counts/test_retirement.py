@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from pathlib import Path
 
 import pytest
 
@@ -195,3 +197,43 @@ _CYCLES = 1 << Probe.CYCLES
 def test_what_cannot_be_selected(probes: int, period: int) -> None:
     with pytest.raises(ValueError, match=r"select"):
         run("loop_1k", "aarch64", load_core("ideal"), lambda core, recorder: core.select(recorder, probes, period))
+
+
+def test_instructions_are_followed_by_distances(tmp_path: Path) -> None:
+    """Of all that retire those whose turn it is, and of loads, too; of cycles the next one behind each."""
+    core_file = load_core("skylake")
+    distances = [7, 100, 1, 1, 50, 3000]
+
+    def listen_to_each(core: Core, recorder: RetirementRecorder) -> None:
+        core.select(recorder, 1 << Probe.INST_RETIRED, 1)
+
+    everything = run("embedded_mix", "x86_64", core_file, listen_to_each).recorder.take_selected()
+    loads = [row for row in everything if row[9] >> Probe.LOAD & 1]
+
+    def followed(probe: Probe, *, from_now: bool = False) -> list[tuple]:
+        path = tmp_path / probe.name
+        with path.open("wb") as file:
+
+            def listen(core: Core, recorder: RetirementRecorder) -> None:
+                recorder.write_to(file.fileno(), whole=True)
+                core.follow(recorder, 1 << probe, distances, from_now)
+
+            recorder = run("embedded_mix", "x86_64", core_file, listen).recorder
+            recorder.flush()
+        rows = [*struct.iter_unpack("<13Q", path.read_bytes())]
+        found = recorder.take_selected()
+        for words, row in zip(rows, found, strict=True):
+            pc, following, address, physical, cycle, dispatched, _, completed, walked, waited, low, high, rest = words
+            assert (pc, following, cycle, low | high << 64) == (row[0], row[1], row[7], row[9])
+            assert (dispatched, completed, walked, waited) == row[10:]
+            assert (rest & 0xFFFF, rest >> 16 & 0xFF, rest >> 24 & 0xFF) == (row[5], row[6], row[3])
+            assert (address if rest >> 32 else None) == row[4]
+            assert physical % 4096 == address % 4096
+        return found
+
+    places = [*accumulate(distances)]
+    assert followed(Probe.INST_RETIRED) == [everything[place - 1] for place in places]
+    assert followed(Probe.LOAD, from_now=True) == [loads[place - 1] for place in places]
+    cycles = [row[7] for row in followed(Probe.CYCLES)]
+    assert all(after - before >= least for before, after, least in zip(cycles, cycles[1:], distances[1:], strict=False))
+    assert cycles[0] >= distances[0]

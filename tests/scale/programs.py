@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import require
+from c_programs import build
 from conformance.corpus import write_files
 
 SOURCE = Path(__file__).with_name("kinds.c")
@@ -86,6 +87,24 @@ COMMANDS = (
     _kind("recursion", "10000"),
     _kind("indirect", "1500000"),
 )
+
+
+AARCH64_PACKAGES = (
+    "dash", "coreutils", "gzip", "bzip2", "xz-utils", "sqlite3", "lua5.4", "openssl", "perl", "busybox",
+)  # fmt: skip
+FOR_AARCH64 = tuple(  # Debian's Python is not in those packages; the others need x86-64's code, or libraries
+    command for command in COMMANDS if command.name not in ("python3.11", "generated", "dlopen")
+)
+
+
+def prepare_aarch64(command: Command, directory: Path) -> Path:
+    """The same for an AArch64 machine, whose root is returned."""
+    tree = require.debian_arm64(*AARCH64_PACKAGES)
+    write_files(directory)
+    (directory / "long.txt").write_bytes((directory / "text.txt").read_bytes() * 8)
+    if command.is_ours:
+        build(SOURCE, "aarch64", directory / KINDS, "-ldl")
+    return tree
 
 
 def prepare(command: Command, directory: Path) -> None:

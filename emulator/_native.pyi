@@ -294,11 +294,15 @@ class PtSettings:
     """So many of the time stamp counter are as long as `ctc_ticks` of the crystal clock."""
     ctc_ticks: int
     core_to_bus_ratio: int
+    levels: int
+    """That are traced: bit (1 << Level)."""
+    only_cr3: int | None
+    """Only what executes with this one is traced."""
     def add_range(self, first: int, last: int, stops: bool) -> None:
         """Only what is in such ranges is traced, or, where it `stops`, tracing ends where it is entered."""
 
 class PtEncoder:
-    """Writes what a core executes in user mode as Intel PT's packets."""
+    """Writes what a core executes as Intel PT's packets."""
 
     def __init__(self, core: Core, clock: ShownCycles) -> None: ...
     def set_output(
@@ -312,6 +316,12 @@ class PtEncoder:
         """Trace from here on, with a PSB first if there are no bytes since the last one. Between two runs."""
     def end(self) -> None:
         """Between two runs. The memory is held no more."""
+    def stop(self) -> None:
+        """Likewise, but the trace has not ended."""
+    def go_on(self, settings: PtSettings) -> None:
+        """With the trace that had stopped, or been loaded: these were its settings."""
+    def saved_state(self) -> bytes: ...
+    def load_state(self, saved: bytes) -> None: ...
     @property
     def region(self) -> int: ...
     @property
@@ -319,8 +329,13 @@ class PtEncoder:
     @property
     def stopped(self) -> bool: ...
     @property
-    def interrupt_pending(self) -> bool: ...
-    def clear_interrupt(self) -> None: ...
+    def interrupt_pending(self) -> bool:
+        """A region that interrupts is full."""
+    @property
+    def interrupt_asserted(self) -> bool:
+        """... and its interrupt has not been taken."""
+    def take_interrupt(self) -> None: ...
+    def set_interrupt(self, pending: bool) -> None: ...
     @property
     def bytes_since_psb(self) -> int: ...
     @property

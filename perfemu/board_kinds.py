@@ -17,7 +17,7 @@ from emulator.machine import Hardware
 from emulator.sysregs import SysReg
 from emulator.x86_64_system import SystemRegister
 from perfemu.board_activity_monitors import activity_monitors
-from perfemu.board_pc_units import add_debug_store, pc_units
+from perfemu.board_pc_units import add_debug_store, add_trace, pc_units
 from perfemu.board_units import board_brbe, board_spe
 from perfemu.pmu_kinds import branch_unit
 from pmu.amd.core_counters import CoreCounters
@@ -86,6 +86,7 @@ def _pc(hardware: Hardware, model: PmuModel, boot: Boot | None, outside: Outside
         pmu = kind(bank, for_guests, branches=branch_unit(cpu.core, model))
         if isinstance(pmu, Perfmon):
             add_debug_store(cpu, hardware, model, pmu, outside.message)
+            add_trace(cpu, hardware, model, pmu)
         pmus.append(pmu)
     return Pc(hardware, boot, outside, pmus, pc_units(hardware, model)), pmus, ()
 

@@ -1,14 +1,17 @@
-"""The units that the guest of a pc programs besides its CPUs' PMU and branch records: AMD's IBS; Intel's PEBS and BTS,
-which are parts of the PMU's registers."""
+"""The units that the guest of a pc programs besides its CPUs' PMU and branch records: AMD's IBS; Intel's PEBS, BTS and
+PT, which are parts of the PMU's registers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from emulator._native import GuestPageTables, PhysicalMemory
 from emulator.arch.cpuid import Leaf
+from emulator.board.pc.apic_timer import INPUT_HZ
 from emulator.board.pc.extended_apic import ENTRIES
 from emulator.board.pc.pc_unit import PcUnit
+from emulator.clock import Clock
 from emulator.cpu import Cpu, Level, WalkFault
 from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
 from emulator.machine import Hardware
@@ -19,10 +22,14 @@ from pmu.intel.bts import BranchTraceStore
 from pmu.intel.debug_store import DebugStore
 from pmu.intel.pebs import Pebs
 from pmu.intel.perfmon import Perfmon
+from pmu.intel.pt import IntelPt, capabilities_of
 from pmu.model import PmuModel
+from pmu.unit_pmu import UnitPmu
 from pmu.x86_msrs import claim_msrs
 
 LAST_ADDRESS = (1 << 64) - 1
+# Of a crystal of 1 GHz: MTCs each 512 ns or more, as with one of 24 MHz they would be each 333 ns.
+MTC_PERIODS = 1 << 9 | 1 << 12
 
 
 class Translation:
@@ -113,8 +120,41 @@ def add_debug_store(cpu: Cpu, hardware: Hardware, model: PmuModel, pmu: Perfmon,
     clock, recording = hardware.clock, None
     if "pebs" in model.units:
         recording = Pebs(cpu, clock, store, model.version)
-        recording.tsc_at_start = lambda: (
-            cpu.core.read_kernel_register(SystemRegister.TSC) - clock.reference(cpu.core.cycles)
-        )
+        recording.tsc_at_start = lambda: tsc_at_start(cpu, clock)
     tracing = BranchTraceStore(cpu, store) if "bts" in model.units else None
     pmu.store_for_guest(store, recording, tracing, tell)
+
+
+class Ram:
+    """pmu.intel.pt_output.TraceMemory: RAM at physical addresses."""
+
+    def __init__(self, memory: PhysicalMemory) -> None:
+        self._memory = memory
+
+    def find(self, address: int, size: int) -> memoryview | None:
+        """None beyond it."""
+        if size > self._memory.size_bytes or address > self._memory.size_bytes - size:
+            return None
+        first, offset = divmod(address, PAGE_SIZE)
+        return self._memory.view(first, -(-(offset + size) // PAGE_SIZE))[offset : offset + size]
+
+
+def add_trace(cpu: Cpu, hardware: Hardware, model: PmuModel, pmu: Perfmon) -> None:
+    """To a guest's PMU, where the core has Intel PT: before its registers are claimed."""
+    source = next((source for source in model.sources if isinstance(source, UnitPmu) and source.unit == "pt"), None)
+    if source is None:
+        return
+    clock, core = hardware.clock, capabilities_of(source.version)
+    trace = IntelPt(
+        cpu,
+        clock,
+        replace(core, crystal_hz=INPUT_HZ, mtc_periods=MTC_PERIODS, cr3_filtering=True),
+        Ram(hardware.memory),
+    )
+    trace.tsc_at_start = lambda: tsc_at_start(cpu, clock)
+    pmu.trace_for_guest(trace)
+
+
+def tsc_at_start(cpu: Cpu, clock: Clock) -> int:
+    """What the guest's time stamp counter was at cycle 0, or would have been."""
+    return cpu.core.read_kernel_register(SystemRegister.TSC) - clock.reference(cpu.core.cycles)

@@ -20,7 +20,7 @@ from pmu.counter_bank import CounterBank
 from pmu.event import Event
 from pmu.intel.cpuid import EXTENDED_VERSION, Leaf, cpuid_of
 from pmu.intel.perf_metrics import PerfMetrics
-from pmu.intel.recording_counters import RecordingCounters
+from pmu.intel.recording_counters import OUTPUT_STATUS, RecordingCounters
 from pmu.intel.registers import (
     ARCHITECTURAL_LBRS,
     FIXED_COUNTERS,
@@ -68,8 +68,7 @@ _FREEZES = IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI.mask
 _LBR_FORMAT = IA32_PERF_CAPABILITIES.LBR_FMT.mask
 _LBR, _FREEZES_BRANCHES = IA32_DEBUGCTL.LBR.mask, IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI.mask
 _BRANCHES_FROZEN = IA32_PERF_GLOBAL_STATUS.LBR_FRZ.mask
-_BUFFER_OVERFLOWED = IA32_PERF_GLOBAL_STATUS.OVF_BUFFER.mask
-_NO_COUNTERS = _METRICS_OVERFLOWED | _FROZEN | _BRANCHES_FROZEN | _BUFFER_OVERFLOWED  # of the status
+_NO_COUNTERS = _METRICS_OVERFLOWED | _FROZEN | _BRANCHES_FROZEN | OUTPUT_STATUS  # of the status
 _VERSIONS = range(2, 7)
 _STATUS_SET_VERSION = 4  # ... INUSE, and CTR_FRZ: before, a freeze clears IA32_PERF_GLOBAL_CTRL
 
@@ -166,6 +165,7 @@ class Perfmon(RecordingCounters):
             raise ValueError(f"{register.name_of(index)}: bits {reserved:#x} of {value:#x} are reserved")
         if self.branches is not None and register in self.branches.accesses():
             self.branches.check(register, value)
+        super().check(register, value, index)
 
     def write(self, register: type[Register], value: int, index: int = 0) -> None:
         if value & self._reserved.get(register, 0):
@@ -176,8 +176,7 @@ class Perfmon(RecordingCounters):
 
     def interrupt_asserted(self) -> bool:
         """A counter that interrupts has its overflow bit set, and the local APIC's entry is not masked."""
-        pebs, bts = self.pebs, self.bts
-        if (pebs is not None and pebs.buffer_overflowed) or (bts is not None and bts.interrupt_asserted()):
+        if self._output_interrupts():
             return not self.storage["IA32_X2APIC_LVT_PMI"] & _MASKED
         if not self._interrupting:  # the usual case of a guest's own PMU
             return False
@@ -190,8 +189,7 @@ class Perfmon(RecordingCounters):
         IA32_PERF_GLOBAL_STATUS_RESET, and the mask by writing IA32_X2APIC_LVT_PMI.
         """
         self.storage["IA32_X2APIC_LVT_PMI"] |= _MASKED
-        if self.bts is not None:
-            self.bts.take_interrupt()
+        self._take_output_interrupt()
         if self.branches is not None and self.storage["IA32_DEBUGCTL"] & _FREEZES_BRANCHES:
             if self.model.version >= _STATUS_SET_VERSION:
                 self.branches.freeze(True)
@@ -354,7 +352,7 @@ class Perfmon(RecordingCounters):
             status |= _FROZEN
         if self.branches is not None and self.branches.frozen:
             status |= _BRANCHES_FROZEN
-        return status if self.pebs is None else status | self._buffer_status()
+        return status | self._output_status() if self._recorders or self.pebs is not None else status
 
     def _clear_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_RESET: each bit that is written clears its own."""
@@ -366,7 +364,7 @@ class Perfmon(RecordingCounters):
                 self._set_frozen(False)
             if others & _BRANCHES_FROZEN and self.branches is not None:
                 self.branches.freeze(False)
-            self._set_buffer_status(others, overflowed=False)
+            self._set_output_status(others, on=False)
 
     def _set_status(self, value: int, index: int) -> None:
         """IA32_PERF_GLOBAL_STATUS_SET."""
@@ -379,7 +377,7 @@ class Perfmon(RecordingCounters):
             self._set_frozen(True)
         if raised & _BRANCHES_FROZEN and self.branches is not None:
             self.branches.freeze(True)
-        self._set_buffer_status(raised, overflowed=True)
+        self._set_output_status(raised, on=True)
 
     def _in_use(self) -> int:
         general = sum(1 << n for n, select in enumerate(self._selects) if select & _EVENT)
@@ -410,6 +408,8 @@ class Perfmon(RecordingCounters):
             return 1
         if self.branches is not None and register in self.branches.accesses():
             return 1 if register.bank is None else self.branches.entries
+        if (of_trace := self.registers_of_trace(register)) is not None:
+            return of_trace
         is_fixed = register in (IA32_FIXED_CTRx, IA32_PMC_FXx_CTR)
         return self._fixed if is_fixed else min(self.counters, register.bank.count)
 

@@ -38,6 +38,7 @@ class IA32_RTIT_CTL(Register):
     OS = RW(2)  # levels below 3
     USER = RW(3)
     FUP_ON_PTW = RW(5)  # the address of each PTWRITE, too
+    CR3_EN = RW(7)  # only the address space of IA32_RTIT_CR3_MATCH
     TOPA = RW(8)  # the output goes by a table
     MTC_EN = RW(9)
     TSC_EN = RW(10)
@@ -65,6 +66,15 @@ class IA32_RTIT_STATUS(Register):
     ERROR = RW(4)  # the table of regions is malformed
     STOPPED = RW(5)  # a region with STOP is full, or a range has been entered where tracing ends
     PACKET_BYTE_CNT = RW(48, 32)  # since the last PSB
+
+
+class IA32_RTIT_CR3_MATCH(Register):
+    """Trace Filter CR3 Match."""
+
+    encoding = Msr(0x572)
+    reserved_bits_fault = True
+
+    CR3 = RW(63, 5)
 
 
 class IA32_RTIT_ADDR_A(Register):

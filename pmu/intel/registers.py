@@ -121,6 +121,7 @@ class IA32_PERF_GLOBAL_STATUS(Ia32Register):
     OVF_PMC = RO(31, 0)
     OVF_FIXED = RO(35, 32)
     OVF_PERF_METRICS = RO(48)
+    TRACE_TOPA_PMI = RO(55)  # a region of Intel PT's output that interrupts is full
     LBR_FRZ = RO(58)  # branch records stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI
     CTR_FRZ = RO(59)  # counters stand still since an interrupt, by IA32_DEBUGCTL.FREEZE_PERFMON_ON_PMI
     OVF_BUFFER = RO(62)  # the DS area's PEBS index has reached its threshold
@@ -145,6 +146,7 @@ class IA32_PERF_GLOBAL_STATUS_RESET(Ia32Register):
     OVF_PMC = W1C(31, 0, readable=False)
     OVF_FIXED = W1C(35, 32, readable=False)
     OVF_PERF_METRICS = W1C(48, readable=False)
+    TRACE_TOPA_PMI = W1C(55, readable=False)
     LBR_FRZ = W1C(58, readable=False)
     CTR_FRZ = W1C(59, readable=False)
     OVF_UNCORE = W1C(61, readable=False)  # never set
@@ -161,6 +163,7 @@ class IA32_PERF_GLOBAL_STATUS_SET(Ia32Register):
     OVF_PMC = W1S(31, 0, readable=False)
     OVF_FIXED = W1S(35, 32, readable=False)
     OVF_PERF_METRICS = W1S(48, readable=False)
+    TRACE_TOPA_PMI = W1S(55, readable=False)
     LBR_FRZ = W1S(58, readable=False)
     CTR_FRZ = W1S(59, readable=False)
     OVF_BUFFER = W1S(62, readable=False)
@@ -256,11 +259,12 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
 
     `counters`, `fixed`: masks of those that there are; `capabilities`: IA32_PERF_CAPABILITIES. Versions 3 and 4 have
     ANY. Of later ones the manual says that software shall not set it; that it faults is our choice, and KVM's. Who has
-    a branch trace store takes its bits away from these.
+    a branch trace store, or Intel PT, takes its bits away from these.
     """
     has = IA32_PERF_CAPABILITIES(capabilities)
     metrics = 0 if has.PERF_METRICS_AVAILABLE else IA32_PERF_GLOBAL_CTRL.EN_PERF_METRICS.mask
     absent = ~counters & 0xFFFF_FFFF | (~fixed & (1 << FIXED_COUNTERS) - 1) << FIXED_SHIFT | metrics
+    trace = IA32_PERF_GLOBAL_STATUS.TRACE_TOPA_PMI.mask
     frozen = 0 if version >= _STREAMLINED else IA32_PERF_GLOBAL_STATUS.CTR_FRZ.mask
     debug = BRANCH_TRACE | (0 if has.FREEZE_WHILE_SMM else IA32_DEBUGCTL.FREEZE_WHILE_SMM.mask)
     if not has.LBR_FMT or version < _STREAMLINED:
@@ -281,7 +285,7 @@ def reserved_in(version: int, counters: int, fixed: int, capabilities: int) -> d
         IA32_PMC_GPx_CFG_A: any_select,
         IA32_FIXED_CTR_CTRL: absent_control | any_fixed,
         IA32_PERF_GLOBAL_CTRL: absent,
-        IA32_PERF_GLOBAL_STATUS_RESET: absent | frozen,
-        IA32_PERF_GLOBAL_STATUS_SET: absent | frozen | buffer,
+        IA32_PERF_GLOBAL_STATUS_RESET: absent | frozen | trace,
+        IA32_PERF_GLOBAL_STATUS_SET: absent | frozen | buffer | trace,
         IA32_DEBUGCTL: debug,
     }

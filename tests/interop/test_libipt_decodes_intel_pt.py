@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import require
 from emulator._native import PtEncoder, PtSettings, RetirementRecorder
 from emulator.core_file.core_file import load_core
 from emulator.linux.machine import LinuxMachine
@@ -20,8 +16,9 @@ from emulator.machine import MachineConfig
 from emulator.probes import Probe
 from guests import guest
 from intel_pt_truth import THREADS, WRITES, built, writes_of, written_by
+from libipt import build_decoder
+from libipt import instructions as instructions_in
 
-SOURCE = Path(__file__).parent / "intel_pt" / "libipt_instructions.c"
 PROGRAMS = ("loop_1k", "recursion", "string_instructions", "page_crossing", "branch_patterns", "instructions_rep")
 SETTINGS: dict[str, dict[str, int]] = {
     "plain": {},
@@ -66,24 +63,12 @@ def traced(
 
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if os.uname().machine != "x86_64":
-        require.missing("an x86-64 host is needed for Debian's libipt of amd64")
-    tree = require.debian_tree("amd64", "libipt-dev")
-    program = tmp_path_factory.mktemp("libipt") / "instructions"
-    library = next(tree.glob("usr/lib/*/libipt.so"))
-    compiler = require.command("gcc", package="gcc")
-    words = [compiler, "-O1", f"-I{tree}/usr/include", SOURCE, library, f"-Wl,-rpath,{library.parent}", "-o", program]
-    subprocess.run(words, check=True)
-    return program
+    return build_decoder(tmp_path_factory.mktemp("libipt"))
 
 
 def decoded(decoder: Path, run: Traced, folder: Path) -> tuple[list[int], list[str]]:
     """The instructions that libipt finds, and what it says."""
-    file = folder / "trace"
-    file.write_bytes(run.trace)
-    words: Sequence[str | Path] = [decoder, file, *segments(run.path)]
-    done = subprocess.run(words, capture_output=True, timeout=100, check=False)
-    return [address for (address,) in struct.iter_unpack("<Q", done.stdout)], done.stderr.decode().splitlines()
+    return instructions_in(decoder, run.trace, segments(run.path), folder)
 
 
 def segments(path: Path) -> list[str]:

@@ -1,16 +1,19 @@
 // Intel PT's encoder for Python: settings, memory to write to, and where it is there.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/state.hpp"
 #include "bindings/writable_memory.hpp"
 #include "core/core.hpp"
 #include "shown_cycles.hpp"
@@ -42,14 +45,25 @@ class PtUnit {
         held_ = std::move(held);
     }
     void begin(const PtSettings& settings, uint64_t bytes_since_psb) {
-        core_.interrupt_path();
-        encoder_.begin(settings, bytes_since_psb, core_.cycles());
+        const std::optional<ExecutionPlace> place = core_.execution_place();
+        if (!place) core_.interrupt_path();
+        encoder_.begin(settings, bytes_since_psb, core_.cycles(), place);
         core_.listen(encoder_);
     }
     void end() {
-        core_.interrupt_path();
+        const std::optional<ExecutionPlace> place = core_.execution_place();
+        if (!place) core_.interrupt_path();
+        encoder_.end(core_.cycles(), place);
+        stop();
+    }
+    // What goes on then is this trace.
+    void go_on(const PtSettings& settings) {
+        encoder_.set(settings);
+        core_.listen(encoder_);
+    }
+    // ... which has not ended.
+    void stop() {
         core_.stop_listening(encoder_);
-        encoder_.end();
         encoder_.output.forget();
         held_.clear();
     }
@@ -81,6 +95,8 @@ void bind_pt(nb::module_& module) {
         .def_rw("tsc_ticks", &PtSettings::tsc_ticks)
         .def_rw("ctc_ticks", &PtSettings::ctc_ticks)
         .def_rw("core_to_bus_ratio", &PtSettings::core_to_bus_ratio)
+        .def_rw("levels", &PtSettings::levels)
+        .def_rw("only_cr3", &PtSettings::only_cr3, nb::arg().none())
         .def(
             "add_range",
             [](PtSettings& self, uint64_t first, uint64_t last, bool stops) {
@@ -92,13 +108,22 @@ void bind_pt(nb::module_& module) {
         .def("set_output", &PtUnit::set_output, nb::arg("regions"), nb::arg("region"), nb::arg("offset"))
         .def("begin", &PtUnit::begin, nb::arg("settings"), nb::arg("bytes_since_psb"))
         .def("end", &PtUnit::end)
+        .def("stop", &PtUnit::stop)
+        .def("go_on", &PtUnit::go_on, nb::arg("settings"))
+        .def("saved_state", [](PtUnit& self) { return saved_state(self.encoder()); })
+        .def(
+            "load_state", [](PtUnit& self, nb::bytes saved) { load_state(self.encoder(), saved); }, nb::arg("saved"))
         .def_prop_ro("region", [](const PtUnit& self) { return self.encoder().output.region(); })
         .def_prop_ro("offset", [](const PtUnit& self) { return self.encoder().output.offset(); })
         .def_prop_ro(
             "stopped",
             [](const PtUnit& self) { return self.encoder().output.stopped() || self.encoder().has_met_stop(); })
         .def_prop_ro("interrupt_pending", [](const PtUnit& self) { return self.encoder().interrupt_pending(); })
-        .def("clear_interrupt", [](PtUnit& self) { self.encoder().clear_interrupt(); })
+        .def_prop_ro("interrupt_asserted", [](const PtUnit& self) { return self.encoder().interrupt_asserted(); })
+        .def("take_interrupt", [](PtUnit& self) { self.encoder().take_interrupt(); })
+        .def(
+            "set_interrupt", [](PtUnit& self, bool pending) { self.encoder().set_interrupt(pending); },
+            nb::arg("pending"))
         .def_prop_ro("bytes_since_psb", [](const PtUnit& self) { return self.encoder().bytes_since_psb(); })
         .def_prop_ro("in_context", [](const PtUnit& self) { return self.encoder().in_context(); })
         .def_prop_ro("in_filter", [](const PtUnit& self) { return self.encoder().in_filter(); });

@@ -121,6 +121,8 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
 
     uint64_t pc() const;
     uint64_t linear_pc() const;
+    // None where the kernel is modelled, and on AArch64.
+    std::optional<ExecutionPlace> execution_place() const;
     uint64_t last_retired_pc() const { return last_retired_pc_; }
     uint64_t fault_address() const { return fault_address_; }
     FaultAccess fault_access() const { return fault_access_; }
@@ -380,7 +382,7 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
     void tell_branch(const RetiredBranch& branch);
-    void tell_far(uint64_t from, Level level);
+    void tell_far(uint64_t from, Level level, bool by_gate);
     void tell_far(const FarTransfer& transfer);
     void tell_return(uint64_t from, Level level, uint64_t to);
     void trace_written(uint64_t value, unsigned bytes) override;
@@ -397,6 +399,7 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     void begin_observation();
     void forget_observation() { observed_cycle_ = UNOBSERVED; }
     void end_observation(unsigned number, uint64_t next);
+    void observe_timed(const Op& op, uint64_t pc, uint64_t next);
     void observe(const Op& op, uint64_t pc, uint64_t next);
     void note_times();
     bool choose();
@@ -483,7 +486,9 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     bool is_guests_step() const { return exit_ == Exit::EXCEPTION && exception_ == Exception::STEP; }
     bool nmi_is_due() const;
     bool interrupts_guest();
-    void follow_transfer(uint64_t from);
+    void follow_transfer(uint64_t from, bool by_gate);
+    void tell_tables();
+    uint8_t code_bits() const;
     void follow_processor();
     bool take_changes();
     bool has_returned_illegally();

@@ -42,6 +42,11 @@ bool is_far(const x86_64::Instruction& insn) {
     return opcode == CALL || opcode == JUMP || (opcode >= RETURN_RELEASING && opcode <= IRET) || opcode == INT1;
 }
 
+bool writes_cr3(const x86_64::Instruction& insn) {
+    constexpr uint8_t MOV_TO_CONTROL = 0x22;
+    return insn.map == x86_64::OpcodeMap::TWO_BYTE && insn.opcode == MOV_TO_CONTROL && insn.reg() == 3;
+}
+
 bool is_interrupt(const x86_64::Instruction& insn) {
     const bool any = (insn.opcode >= INT3 && insn.opcode <= INTO) || insn.opcode == INT1;
     return insn.map == x86_64::OpcodeMap::ONE_BYTE && any;
@@ -154,9 +159,10 @@ void Core::execute_system(uint64_t now) {
     if (processor_->resumes()) pass_breakpoint(linear_pc());
     if (after == x86_64::After::HALTS) exit_ = Exit::IDLE;
     if (is_far(insn) && !falls_through)
-        follow_transfer(now);
+        follow_transfer(now, is_interrupt(insn));
     else
         follow_processor();
+    if (!path_listeners_.empty() && writes_cr3(insn)) tell_tables();
     if (!stepped) return;
     fire(Probe::EXC_UNDEF, 1);
     fire(Probe::EXC_TAKEN, 1);
@@ -223,7 +229,7 @@ void Core::deliver(unsigned vector, std::optional<uint32_t> error, std::optional
     const auto cause = is_trap ? Processor::Cause::TRAP : Processor::Cause::FAULT;
     const uint64_t from = linear_pc();
     const bool alive = processor_->take({static_cast<Vector>(vector), error, address}, cause, cycles());
-    follow_transfer(from);
+    follow_transfer(from, true);
     if (!alive) pending_exit_ = exit_ = Exit::SHUTDOWN;
 }
 
@@ -234,7 +240,7 @@ void Core::take_interrupt(unsigned vector) {
     fire(Probe::EXC_TAKEN, 1);
     const uint64_t from = linear_pc();
     const bool alive = processor_->take({static_cast<Vector>(vector)}, Processor::Cause::EXTERNAL, cycles());
-    follow_transfer(from);
+    follow_transfer(from, true);
     if (!alive) pending_exit_ = Exit::SHUTDOWN;
 }
 
@@ -245,16 +251,32 @@ bool Core::interrupts_guest() {
     fire(Probe::EXC_TAKEN, 1);
     const uint64_t from = linear_pc();
     const bool alive = processor_->take({Vector::NMI}, Processor::Cause::EXTERNAL, cycles());
-    follow_transfer(from);
+    follow_transfer(from, true);
     exit_ = alive ? Exit::NONE : Exit::SHUTDOWN;
     return alive;
 }
 
 // ... behind a far transfer, too. That a triple fault goes on at the same place is told, to nobody's use.
-void Core::follow_transfer(uint64_t from) {
+void Core::follow_transfer(uint64_t from, bool by_gate) {
     const Level level = level_;
     follow_processor();
-    if (!path_listeners_.empty()) tell_far(from, level);
+    if (!path_listeners_.empty()) tell_far(from, level, by_gate);
+}
+
+void Core::tell_tables() {
+    const uint64_t cr3 = processor_->state().cr3, next = linear_pc();
+    for (RetirementListener* listener : path_listeners_) listener->changed_tables(cr3, next, cycles());
+}
+
+uint8_t Core::code_bits() const {
+    if (!processor_) return 64;
+    const x86_64::CodeMode mode = processor_->state().mode();
+    return mode == x86_64::CodeMode::BITS_64 ? 64 : mode == x86_64::CodeMode::BITS_32 ? 32 : 16;
+}
+
+std::optional<ExecutionPlace> Core::execution_place() const {
+    if (!processor_) return std::nullopt;
+    return ExecutionPlace{linear_pc(), last_retired_pc_, processor_->state().cr3, level_, code_bits()};
 }
 
 // What it has changed is so from now on.

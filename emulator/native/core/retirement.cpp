@@ -103,8 +103,14 @@ void Core::tell_trace_write(const TraceWrite& written) {
 }
 
 // A far transfer has come to where PC is.
-void Core::tell_far(uint64_t from, Level level) {
-    tell_far({.from = from, .to = linear_pc(), .cycle = cycles(), .from_level = level, .to_level = level_});
+void Core::tell_far(uint64_t from, Level level, bool by_gate) {
+    tell_far({.from = from,
+              .to = linear_pc(),
+              .cycle = cycles(),
+              .from_level = level,
+              .to_level = level_,
+              .by_gate = by_gate,
+              .code_bits = code_bits()});
 }
 
 void Core::tell_far(const FarTransfer& transfer) {
@@ -216,19 +222,10 @@ void Core::begin_observation() {
 void Core::end_observation(unsigned number, uint64_t next) {
     Model& model = *model_;
     if (observed_cycle_ == UNOBSERVED) return;
-    model.pipeline->settle_executed();
     const Block& block = *model.visit.block;
     const Op& op = block.ops[number];
-    observe(op, block.address + op.offset,
-            number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
-    observed_.cycles = model.pipeline->cycle() - observed_cycle_;
-    const Pipeline::Stages stages = model.pipeline->last_stages();
-    observed_.dispatched = skipped_ + stages.dispatched;
-    observed_.issued = skipped_ + stages.issued;
-    observed_.completed = skipped_ + stages.completed;
-    for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
-        if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;
-    note_times();
+    observe_timed(op, block.address + op.offset,
+                  number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
     std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
         if (sites[i].op != number) continue;
@@ -237,6 +234,21 @@ void Core::end_observation(unsigned number, uint64_t next) {
         observed_.address_known = true;
         return;
     }
+}
+
+// All but its access, of one that has been told to the models since `begin_observation`.
+void Core::observe_timed(const Op& op, uint64_t pc, uint64_t next) {
+    Model& model = *model_;
+    model.pipeline->settle_executed();
+    observe(op, pc, next);
+    observed_.cycles = model.pipeline->cycle() - observed_cycle_;
+    const Pipeline::Stages stages = model.pipeline->last_stages();
+    observed_.dispatched = skipped_ + stages.dispatched;
+    observed_.issued = skipped_ + stages.issued;
+    observed_.completed = skipped_ + stages.completed;
+    for (unsigned probe = DECODED_PROBES; probe < PROBE_COUNT; probe++)
+        if (totals_[probe] != observed_from_[probe]) observed_.fired |= ProbeMask{1} << probe;
+    note_times();
 }
 
 // Of what it had to wait for: its load before its store, and those before its fetch.

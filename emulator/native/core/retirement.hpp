@@ -36,8 +36,20 @@ struct FarTransfer {
     Level from_level = Level::USER, to_level = Level::KERNEL;
     BranchKind kind = BranchKind::FAR;
     uint8_t cause = 0;  // of an EXCEPTION: ESR_EL1.EC; of one without a syndrome WITHOUT_SYNDROME and Isa's number
+    // x86's:
+    bool by_gate = false;    // an exception, an interrupt, or an instruction that raises one
+    uint8_t code_bits = 64;  // of the code there: 16, 32 or 64
 
     static constexpr uint8_t WITHOUT_SYNDROME = 1 << 6;
+};
+
+// Where a guest's own x86-64 kernel, or one of its programs, executes.
+struct ExecutionPlace {
+    uint64_t at = 0;      // address of the next instruction
+    uint64_t behind = 0;  // ... of the last one
+    uint64_t tables = 0;  // CR3
+    Level level = Level::KERNEL;
+    uint8_t code_bits = 64;
 };
 
 // Why the path has left user mode.
@@ -111,6 +123,8 @@ class RetirementListener {
     // Whatever it wants of branches. Behind what `changed_level` says of it.
     virtual void far(const FarTransfer&) {}
     virtual void trace_written(const TraceWrite&) {}
+    // An instruction has written CR3, whatever it was before; execution goes on at `next`.
+    virtual void changed_tables(uint64_t /*cr3*/, uint64_t /*next*/, uint64_t /*cycle*/) {}
     // How many branches it can hear of before it wants to be asked again, so that its interrupt is not late.
     virtual uint64_t room() const { return ~uint64_t{0}; }
     virtual Reaction selected(const RetiredOp&) { return {}; }

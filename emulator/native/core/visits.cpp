@@ -396,7 +396,9 @@ void Core::consume_answered(uint64_t at, uint64_t next) {
         std::unique_ptr<PreparedBlock>& prepared = model_->device_accesses[at];
         const TimedOp access{.length = trapped_.length};
         if (!prepared) prepared = model_->pipeline->prepare(at, {&access, 1}, {});
+        if (!selections_.empty()) begin_observation();
         model_->pipeline->retire(*prepared, nullptr, 0, 1, next, Pipeline::NO_LIMIT);
+        if (!selections_.empty() && observed_cycle_ != UNOBSERVED) observe_timed(trapped_, at, next);
         return;
     }
     Block& block = block_at(at, trapped_.length);

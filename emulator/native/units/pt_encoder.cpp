@@ -13,7 +13,7 @@ enum Header : uint8_t { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d }
 constexpr uint8_t EXTENDED = 0x02;  // the second byte says which packet
 constexpr uint8_t PSB = 0x82, PSBEND = 0x23, CBR = 0x03, TMA = 0x73, LONG_TNT = 0xa3, TRACE_STOP = 0x83;
 constexpr uint8_t PTW = 0x12, PTW_8_BYTES = 1 << 5, PTW_ADDRESS = 1 << 7;
-constexpr uint8_t MODE = 0x99, MODE_EXEC_64 = 0x01;
+constexpr uint8_t PIP = 0x43, MODE = 0x99, MODE_EXEC_64 = 0x01, MODE_EXEC_32 = 0x02, MODE_EXEC_16 = 0x00;
 constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
 constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
 constexpr unsigned ADDRESS_BITS = 48;
@@ -43,21 +43,26 @@ void PtEncoder::write(const uint8_t* bytes, size_t size) {
     since_psb_ += size;
     if (output.interrupts()) [[unlikely]] {
         output.clear_interrupt();
-        interrupt_ = true;
+        set_interrupt(true);
         request_interrupt_();
     }
 }
 
 // ---- a trace
 
-void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle) {
-    settings_ = std::move(settings);
-    const bool any_may_leave = !settings_.ranges.empty();
-    wanted.kinds = any_may_leave ? WantedBranches::EVERY_KIND : ALL_BUT_DIRECT;
-    most_tnt_bits_ = settings_.cyc ? SHORT_TNT_BITS : LONG_TNT_BITS;
+void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle,
+                      const std::optional<ExecutionPlace>& place) {
+    set(std::move(settings));
     active_ = true;
-    in_user_mode_ = met_stop_ = mode_told_ = address_told_ = false;
+    in_context_ = met_stop_ = mode_told_ = address_told_ = false;
     in_range_ = !filters();
+    kernel_executes_ = place.has_value();
+    if (place) {
+        level_ = place->level;
+        code_bits_ = place->code_bits;
+        cr3_ = place->tables;
+        in_context_ = is_traced(level_);
+    }
     tnt_ = tnt_bits_ = kept_calls_ = 0;
     told_cycle_ = cycle;
     since_psb_ = bytes_since_psb;
@@ -66,9 +71,35 @@ void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cy
     else if (settings_.tsc)
         write_tsc(cycle);
     if (!settings_.tsc) expect_mtc(cycle);
+    if (place) arrive(place->at, cycle, false);
 }
 
-void PtEncoder::end() { active_ = in_user_mode_ = false; }
+void PtEncoder::set(PtSettings settings) {
+    settings_ = std::move(settings);
+    const bool any_may_leave = !settings_.ranges.empty();
+    wanted.kinds = any_may_leave ? WantedBranches::EVERY_KIND : ALL_BUT_DIRECT;
+    wanted.levels = settings_.levels;
+    most_tnt_bits_ = settings_.cyc ? SHORT_TNT_BITS : LONG_TNT_BITS;
+}
+
+void PtEncoder::end(uint64_t cycle, const std::optional<ExecutionPlace>& place) {
+    if (place && traces()) {  // by the instruction behind which it is
+        flush_tnt();
+        target(FUP, place->behind, cycle);
+        write_disabled(cycle);
+    }
+    active_ = in_context_ = false;
+}
+
+void PtEncoder::archive(Archive& state) {
+    state(active_, in_context_, in_range_, met_stop_, interrupt_, asserted_, kernel_executes_);
+    state.up_to(level_, Level::KERNEL);
+    state(code_bits_, cr3_, mode_told_, address_told_, since_psb_, last_ip_, tnt_);
+    state.up_to(tnt_bits_, LONG_TNT_BITS);
+    state(tnt_cycle_, told_cycle_, told_mtc_, mtc_due_cycle_, calls_);
+    state.up_to(newest_call_, CALLS - 1);
+    state.up_to(kept_calls_, CALLS);
+}
 
 void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
     Packet psb;
@@ -87,6 +118,7 @@ void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
     mode_told_ = false;
     if (address) tell_mode();
     if (address) write_address(FUP, *address);
+    if (in_context_) tell_tables(cycle);
     const uint8_t end[] = {EXTENDED, PSBEND};
     write(end, sizeof end);
 }
@@ -101,7 +133,7 @@ void PtEncoder::synchronise_if_due(uint64_t address, uint64_t cycle) {
 // ---- the path
 
 void PtEncoder::branch(const RetiredBranch& branch) {
-    if (!in_user_mode_ || met_stop_ || !settings_.branches) return;
+    if (!in_context_ || met_stop_ || !settings_.branches) return;
     if (branch.to != sign_extended(branch.to)) return;  // it has faulted instead
     if (!settings_.ranges.empty() && follows_filters(branch)) return;
     if (branch.cycle >= mtc_due_cycle_) [[unlikely]]
@@ -128,7 +160,7 @@ void PtEncoder::branch(const RetiredBranch& branch) {
 }
 
 void PtEncoder::trace_written(const TraceWrite& written) {
-    if (!settings_.ptwrite || !in_user_mode_ || !in_range_ || met_stop_) return;
+    if (!settings_.ptwrite || !in_context_ || !in_range_ || met_stop_) return;
     if (written.cycle >= mtc_due_cycle_) tell_mtc(written.cycle);
     flush_tnt();
     stamp(written.cycle);
@@ -141,19 +173,75 @@ void PtEncoder::trace_written(const TraceWrite& written) {
     if (settings_.ptwrite_addresses) write_address(FUP, written.pc);
 }
 
+// Of the levels and the address space that are traced: ContextEn.
+bool PtEncoder::is_traced(Level level) const {
+    constexpr unsigned IGNORED_BITS = 5;  // IA32_RTIT_CR3_MATCH
+    const bool other_space = settings_.only_cr3 && (*settings_.only_cr3 ^ cr3_) >> IGNORED_BITS;
+    return contains(settings_.levels, level) && !other_space;
+}
+
+// SDM, "Packet Generation Scenarios": interrupts, exceptions, far branches.
+void PtEncoder::far(const FarTransfer& transfer) {
+    if (!active_) return;
+    const bool from_trace = traces();
+    if (from_trace) {
+        if (transfer.cycle >= mtc_due_cycle_) tell_mtc(transfer.cycle);
+        flush_tnt();
+        if (transfer.by_gate) target(FUP, transfer.from, transfer.cycle);
+    }
+    level_ = transfer.to_level;
+    if (transfer.code_bits != code_bits_) mode_told_ = false;
+    code_bits_ = transfer.code_bits;
+    in_context_ = is_traced(level_);
+    arrive(transfer.to, transfer.cycle, from_trace);
+}
+
+void PtEncoder::changed_tables(uint64_t cr3, uint64_t next, uint64_t cycle) {
+    if (!active_) return;
+    const bool from_trace = traces();
+    cr3_ = cr3;
+    in_context_ = is_traced(level_);
+    if (from_trace) flush_tnt();
+    if (in_context_) tell_tables(cycle);
+    if (from_trace && !in_context_) write_disabled(cycle);
+    if (!from_trace) arrive(next, cycle, false);
+}
+
+// By a far transfer, or as the trace begins: `from_trace` says whether what was before is traced.
+void PtEncoder::arrive(uint64_t at, uint64_t cycle, bool from_trace) {
+    const bool stops = in_context_ && covers(at, true);
+    if (in_context_) in_range_ = !stops && (!filters() || covers(at, false));
+    if (from_trace && traces()) {
+        if (!mode_told_) {
+            stamp(cycle);
+            tell_mode();
+        }
+        target(TIP, at, cycle);
+    } else if (from_trace && in_context_) {
+        target(TIP_PGD, at, cycle);
+    } else if (from_trace) {
+        write_disabled(cycle);
+    } else if (traces()) {
+        enable(at, cycle);
+    }
+    if (stops && !met_stop_) stop();
+    if (traces()) synchronise_if_due(at, cycle);
+}
+
 void PtEncoder::left(const PathEnd& end) {
+    if (kernel_executes_) return;
     if (traces()) {
         if (end.cycle >= mtc_due_cycle_) tell_mtc(end.cycle);
         flush_tnt();
         if (end.why != Leaving::SYSTEM_CALL) target(FUP, end.at, end.cycle);
         write_disabled(end.cycle);
     }
-    in_user_mode_ = false;
+    in_context_ = false;
 }
 
 void PtEncoder::entered(uint64_t at, uint64_t cycle) {
-    if (!active_) return;
-    in_user_mode_ = true;
+    if (!active_ || kernel_executes_) return;
+    in_context_ = is_traced(level_);
     if (filters()) in_range_ = covers(at, false);
     if (covers(at, true)) stop();
     if (!traces()) return;
@@ -178,9 +266,20 @@ void PtEncoder::write_disabled(uint64_t cycle) {
 }
 
 void PtEncoder::tell_mode() {
-    const uint8_t mode[] = {MODE, MODE_EXEC_64};
+    const uint8_t mode[] = {MODE, code_bits_ == 64 ? MODE_EXEC_64 : code_bits_ == 32 ? MODE_EXEC_32 : MODE_EXEC_16};
     write(mode, sizeof mode);
     mode_told_ = true;
+}
+
+// Where the kernel is traced: a user's trace does not show addresses that are the kernel's.
+void PtEncoder::tell_tables(uint64_t cycle) {
+    if (!contains(settings_.levels, Level::KERNEL)) return;
+    stamp(cycle);
+    Packet packet;
+    packet.byte(EXTENDED);
+    packet.byte(PIP);
+    packet.little_endian(cr3_ >> 5 << 1, 6);
+    write(packet.bytes.data(), packet.size);
 }
 
 // A conditional branch, or a return to where its call came from.

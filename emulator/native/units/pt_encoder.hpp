@@ -1,4 +1,4 @@
-// Intel PT: the path of user mode as packets. Intel SDM volume 3, chapter "Intel Processor Trace".
+// Intel PT: the path of what executes as packets. Intel SDM volume 3, chapter "Intel Processor Trace".
 //
 // What registers say is the unit's matter (pmu/intel/pt.py): here is a trace from its beginning to its end.
 #pragma once
@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "archive.hpp"
 #include "core/retirement.hpp"
 #include "shown_cycles.hpp"
 #include "units/pt_output.hpp"
@@ -31,6 +33,8 @@ struct PtSettings {
         bool stops;  // tracing stops in it; else it is only traced in such ranges
     };
     std::vector<Range> ranges;
+    LevelMask levels = 1 << static_cast<unsigned>(Level::USER);  // that are traced
+    std::optional<uint64_t> only_cr3;                            // ... of this address space alone
 };
 
 class PtEncoder final : public RetirementListener {
@@ -41,25 +45,37 @@ class PtEncoder final : public RetirementListener {
 
     TraceOutput output;
 
-    // A trace begins, and after `bytes_since_psb` of the last one, without a PSB first if that are some.
-    void begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle);
-    // ... and ends, outside of user mode: nothing is left behind.
-    void end();
+    // A trace begins, and after `bytes_since_psb` of the last one, without a PSB first if that are some. `place`: where
+    // the kernel executes, which begins it; where that is modelled the trace begins outside of user mode.
+    void begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cycle,
+               const std::optional<ExecutionPlace>& place);
+    // ... and ends: nothing is left behind.
+    void end(uint64_t cycle, const std::optional<ExecutionPlace>& place);
+    // One that was saved, which had these, goes on.
+    void set(PtSettings settings);
+    void archive(Archive& state);
+    // TRACE_TOPA_PMI, and whether the processor is still to be interrupted for it.
     bool interrupt_pending() const { return interrupt_; }
-    void clear_interrupt() { interrupt_ = false; }
+    bool interrupt_asserted() const { return asserted_; }
+    void take_interrupt() { asserted_ = false; }
+    void set_interrupt(bool pending) { interrupt_ = asserted_ = pending; }
     uint64_t bytes_since_psb() const { return since_psb_; }
-    bool in_context() const { return in_user_mode_; }
+    bool in_context() const { return in_context_; }
     bool in_filter() const { return in_range_; }
     // A TraceStop range has been entered.
     bool has_met_stop() const { return met_stop_; }
 
     void branch(const RetiredBranch& branch) override;
     void trace_written(const TraceWrite& written) override;
+    void far(const FarTransfer& transfer) override;
+    void changed_tables(uint64_t cr3, uint64_t next, uint64_t cycle) override;
     void left(const PathEnd& end) override;
     void entered(uint64_t at, uint64_t cycle) override;
 
   private:
-    bool traces() const { return in_user_mode_ && in_range_ && !met_stop_ && settings_.branches; }
+    bool traces() const { return in_context_ && in_range_ && !met_stop_ && settings_.branches; }
+    bool is_traced(Level level) const;
+    void arrive(uint64_t at, uint64_t cycle, bool from_trace);
     void enable(uint64_t at, uint64_t cycle);
     void take(bool taken, uint64_t cycle);
     void flush_tnt();
@@ -67,6 +83,7 @@ class PtEncoder final : public RetirementListener {
     void write_address(uint8_t header, uint64_t address);
     void write_disabled(uint64_t cycle);
     void tell_mode();
+    void tell_tables(uint64_t cycle);
     void push(uint64_t return_address);
     bool pops(uint64_t target);
     bool follows_filters(const RetiredBranch& branch);
@@ -88,7 +105,12 @@ class PtEncoder final : public RetirementListener {
     std::shared_ptr<const ShownCycles> clock_;
     std::function<void()> request_interrupt_;
     PtSettings settings_;
-    bool active_ = false, in_user_mode_ = false, in_range_ = true, met_stop_ = false, interrupt_ = false;
+    bool active_ = false, in_context_ = false, in_range_ = true, met_stop_ = false;
+    bool interrupt_ = false, asserted_ = false;
+    bool kernel_executes_ = false;  // rather than being modelled
+    Level level_ = Level::USER;
+    uint8_t code_bits_ = 64;
+    uint64_t cr3_ = 0;
     bool mode_told_ = false;
     bool address_told_ = false;  // `last_ip_` is what a decoder has
     uint64_t since_psb_ = 0;     // bytes

@@ -70,6 +70,7 @@ void Core::log_otherwise(uint64_t address, uint32_t size, const void* return_add
 // Logs a block that fits, if its addresses can be found.
 bool Core::log_found(Block& block) {
     Model& model = *model_;
+    if (!model.addresses->known_at_entry(block.modelled->slice)) return false;  // perhaps since its function was made
     uint64_t* found = nullptr;
     if (block.enter) found = model.addresses->enter_by(block.enter, model.log.found_end);
     if (!found) found = model.addresses->enter_at_once(block.modelled->slice, model.log.found_end);

@@ -239,7 +239,7 @@ Exit Core::run_on() {
     if (interrupt_line_ || debugging_.steps || guest_steps()) drop_budget();
     exit_ = Exit::NONE;
     changes_ = 0;
-    if (!path_listeners_.empty()) enter_path();
+    if (!path_listeners_.empty()) path_listeners_.enter(linear_pc(), cycles());
     GuardedTranslation guarded(*space_, *isa_);
     HeardTranslations heard(guest_tlb_ ? this : nullptr);
     HeardTraceWrites traced(*this);

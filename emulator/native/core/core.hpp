@@ -26,6 +26,7 @@
 #include "core/counters.hpp"
 #include "core/debugging.hpp"
 #include "core/ledger.hpp"
+#include "core/path_listeners.hpp"
 #include "core/retirement.hpp"
 #include "engine/guest_tlb.hpp"
 #include "engine/register_file.hpp"
@@ -292,7 +293,7 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     void add_ptwrite() { isa_->add_ptwrite(); }
     // Between two runs, where something else than the path's next instruction is about to execute, or a listener wants
     // to know where it is: an interrupt has come.
-    void interrupt_path();
+    void interrupt_path() { path_listeners_.interrupt(); }
     // By a listener, within a run: that ends with OVERFLOW before the next block, or else the next one begins so.
     void request_interrupt() {
         interrupt_requested_ = true;
@@ -381,17 +382,10 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     static void give_back(uint64_t& budget, uint64_t& held) { budget += std::exchange(held, 0); }
     [[gnu::noinline]] void count_departed(uint64_t address, uint32_t size);
     void tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level);
-    void tell_branch(const RetiredBranch& branch);
     void tell_far(uint64_t from, Level level, bool by_gate);
-    void tell_far(const FarTransfer& transfer);
     void tell_return(uint64_t from, Level level, uint64_t to);
     void trace_written(uint64_t value, unsigned bytes) override;
-    void tell_trace_write(const TraceWrite& written);
-    static size_t first_told(RetirementListener& listener, const RunBlock* run, size_t blocks);
-    bool note_hearers(size_t number, const RetiredBranch& branch);
-    void enter_path();
     void leave_path(Exit found);
-    void tell_left(Leaving why);
     void retire_log(size_t blocks);
     const uint64_t* retire_logged(size_t first, size_t last, const uint64_t* found);
     // Branches that were predicted wrong, as far as the models have heard of them.
@@ -645,18 +639,11 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
         uint64_t due;      // the sum at which the next one is selected
         LevelMask levels;  // of that sum
     };
-    std::vector<RetirementListener*> path_listeners_;
-    std::vector<RetirementListener*> newcomers_;  // that have not been told where the path is
-    struct {
-        bool in_user_mode = false, runs = false;
-        uint64_t at = 0, cycle = 0;  // at the end of the last run
-    } path_;
+    PathListeners path_listeners_;
     bool interrupt_requested_ = false;
     std::vector<Selection> selections_;
-    std::vector<size_t> told_from_;             // by path listener: the first logged block whose branch it is told of
-    std::vector<RetirementListener*> hearers_;  // of the branch at hand
-    std::optional<TraceWrite> trace_write_;     // with models: has executed, and is to be consumed
-    RetiredOp observed_;                        // the last instruction that was told or executed for itself
+    std::optional<TraceWrite> trace_write_;  // with models: has executed, and is to be consumed
+    RetiredOp observed_;                     // the last instruction that was told or executed for itself
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
     uint64_t observed_cycle_ = UNOBSERVED;   // at which that begins, if it has been observed

@@ -190,7 +190,7 @@ void Core::set_level(Level level) {
     if (!by_level_) by_level_ = std::make_unique<TotalsByLevel>();
     book_level();
     level_ = level;
-    for (RetirementListener* listener : path_listeners_) listener->changed_level(level);
+    path_listeners_.tell(level);
     drop_budget();
     undue_until_ = 0;
 }

@@ -220,7 +220,7 @@ void Core::complete_trapped() {
     if (model_) consume_answered(at, at + trapped_.length);
     retire(trapped_, at, at + trapped_.length);
     set_linear_pc(at + trapped_.length);
-    path_.at = at + trapped_.length;
+    path_listeners_.go_on(at + trapped_.length);
 }
 
 }  // namespace perfemu

@@ -20,6 +20,7 @@ std::shared_ptr<GuestPageTables> Core::enter_kernel_mode(GuestRam ram) {
     std::shared_ptr<GuestPageTables> tables = isa_->enter_kernel_mode(engine_, memory_, ram);
     processor_ = isa_->processor();
     guest_tables_ = tables.get();
+    path_listeners_.stay();
     tables->read_registers(engine_);
     set_address_space(tables);
     if (isa_->engine_arch() == UC_ARCH_ARM64 && !guest_tlb_) {
@@ -125,13 +126,13 @@ void Core::take_exception(unsigned kind, std::optional<uint64_t> syndrome, std::
     follow_guest();
     constexpr unsigned EC = 26;
     const uint64_t cause = syndrome ? *syndrome >> EC & 0x3f : FarTransfer::WITHOUT_SYNDROME | kind;
-    tell_far({.from = from,
-              .to = linear_pc(),
-              .cycle = cycles(),
-              .from_level = level,
-              .to_level = level_,
-              .kind = BranchKind::EXCEPTION,
-              .cause = static_cast<uint8_t>(cause)});
+    path_listeners_.tell(FarTransfer{.from = from,
+                                     .to = linear_pc(),
+                                     .cycle = cycles(),
+                                     .from_level = level,
+                                     .to_level = level_,
+                                     .kind = BranchKind::EXCEPTION,
+                                     .cause = static_cast<uint8_t>(cause)});
     save_guest_step(step_pending);
 }
 
@@ -208,12 +209,12 @@ bool Core::follow_changes(uint64_t next) {
 
 // An exception return has been made: AArch64's.
 void Core::tell_return(uint64_t from, Level level, uint64_t to) {
-    tell_far({.from = from,
-              .to = to,
-              .cycle = cycles(),
-              .from_level = level,
-              .to_level = level_,
-              .kind = BranchKind::EXCEPTION_RETURN});
+    path_listeners_.tell(FarTransfer{.from = from,
+                                     .to = to,
+                                     .cycle = cycles(),
+                                     .from_level = level,
+                                     .to_level = level_,
+                                     .kind = BranchKind::EXCEPTION_RETURN});
 }
 
 // Behind an exception return. True: what is there does not run.

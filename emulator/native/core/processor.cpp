@@ -265,7 +265,7 @@ void Core::follow_transfer(uint64_t from, bool by_gate) {
 
 void Core::tell_tables() {
     const uint64_t cr3 = processor_->state().cr3, next = linear_pc();
-    for (RetirementListener* listener : path_listeners_) listener->changed_tables(cr3, next, cycles());
+    path_listeners_.tell_tables(cr3, next, cycles());
 }
 
 uint8_t Core::code_bits() const {

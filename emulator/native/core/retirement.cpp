@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/core.hpp"
+#include "core/ending_branch.hpp"
 #include "core/model.hpp"
 #include "core/retirement.hpp"
 
@@ -32,16 +33,8 @@ MemoryLevel level_that_answered(ProbeMask fired) {
     return MemoryLevel::NONE;
 }
 
-// The branch before `end`, where a block ends, when execution goes on at `next`.
-static RetiredBranch branch_before(uint64_t end, BranchKind kind, uint8_t length, Level level, uint64_t next) {
-    const bool taken = kind != BranchKind::CONDITIONAL || next != end;
-    return {.from = end - length, .to = next, .kind = kind, .taken = taken, .length = length, .level = level};
-}
-
 void Core::listen(RetirementListener& listener) {
-    if (path_listeners_.empty()) path_ = {};
-    path_listeners_.push_back(&listener);
-    newcomers_.push_back(&listener);
+    path_listeners_.add(listener);
     if (!model_) follow_branches();
 }
 
@@ -58,12 +51,32 @@ void Core::select(RetirementListener& listener, ProbeMask probes, uint64_t dista
 }
 
 void Core::stop_listening(const RetirementListener& listener) {
-    std::erase(path_listeners_, &listener);
-    std::erase(newcomers_, &listener);
+    path_listeners_.remove(listener);
     std::erase_if(selections_, [&](const Selection& selection) { return selection.listener == &listener; });
 }
 
 // ---- the path
+
+// A run has ended so. Most exits say by themselves that the path has left user mode. Those that are only the machine's
+// way of working, such as the end of a turn, turn out to have been an interrupt if another task executes next, or this
+// one somewhere else.
+void Core::leave_path(Exit found) {
+    if (!path_listeners_.end_run(linear_pc(), cycles())) {
+        if (found == Exit::OVERFLOW) interrupt_path();
+        return;
+    }
+    const bool hides_exit = found == Exit::OVERFLOW && pending_exit_ != Exit::NONE;
+    switch (hides_exit ? pending_exit_ : found) {
+        case Exit::SYSCALL: return path_listeners_.leave(Leaving::SYSTEM_CALL);
+        case Exit::EXCEPTION: {
+            const bool retires = isa_->engine_arch() == UC_ARCH_X86 && exception_ == Exception::BREAKPOINT;  // INT3
+            return path_listeners_.leave(retires ? Leaving::SYSTEM_CALL : Leaving::FAULT);
+        }
+        case Exit::FAULT: return path_listeners_.leave(Leaving::FAULT);
+        case Exit::OVERFLOW: return path_listeners_.leave(Leaving::INTERRUPT);
+        default: return;
+    }
+}
 
 // The block that was entered last has run to its end, and execution goes on at `next`.
 void Core::tell_departure(uint64_t next, uint32_t size) {
@@ -76,13 +89,7 @@ void Core::tell_departure(uint64_t next, uint32_t size) {
         return;
     RetiredBranch branch = branch_before(left.end, left.ending, left.ending_length, left.frames.level, next);
     branch.cycle = skipped_ + retired() + elapsed_;
-    tell_branch(branch);
-}
-
-// A branch that has retired, to all that want it.
-void Core::tell_branch(const RetiredBranch& branch) {
-    for (RetirementListener* listener : path_listeners_)
-        if (listener->wanted.include(branch.kind, branch.taken, branch.level)) listener->branch(branch);
+    path_listeners_.tell(branch);
 }
 
 // The instruction is the first of its block, which has been counted as a whole, or is being stepped.
@@ -95,63 +102,25 @@ void Core::trace_written(uint64_t value, unsigned bytes) {
         return;
     }
     written.cycle = stepping_ ? cycles() + 1 : cycles() + 1 - previous_->ops.size();
-    tell_trace_write(written);
-}
-
-void Core::tell_trace_write(const TraceWrite& written) {
-    for (RetirementListener* listener : path_listeners_) listener->trace_written(written);
+    path_listeners_.tell(written);
 }
 
 // A far transfer has come to where PC is.
 void Core::tell_far(uint64_t from, Level level, bool by_gate) {
-    tell_far({.from = from,
-              .to = linear_pc(),
-              .cycle = cycles(),
-              .from_level = level,
-              .to_level = level_,
-              .by_gate = by_gate,
-              .code_bits = code_bits()});
-}
-
-void Core::tell_far(const FarTransfer& transfer) {
-    for (RetirementListener* listener : path_listeners_) listener->far(transfer);
+    path_listeners_.tell(FarTransfer{.from = from,
+                                     .to = linear_pc(),
+                                     .cycle = cycles(),
+                                     .from_level = level,
+                                     .to_level = level_,
+                                     .by_gate = by_gate,
+                                     .code_bits = code_bits()});
 }
 
 void Core::tell_branch(const Op& op, uint64_t pc, uint64_t next, bool mispredicted, Level level) {
     const BranchKind kind = branch_kind(op.probes);
     if (kind == BranchKind::NONE || op.trap == Trap::SYSTEM) return;  // of those, far transfers are told as such
     const bool taken = kind != BranchKind::CONDITIONAL || next != pc + op.length;
-    tell_branch({pc, next, cycles(), kind, taken, mispredicted, op.length, level});
-}
-
-// The branch at the end of a logged block, as far as it is known before that retires.
-static RetiredBranch logged_branch(const RunBlock* run) {
-    const PreparedBlock& block = *run[0].block;
-    return branch_before(run[0].address + block.size, block.ending, block.ending_length, block.level, run[1].address);
-}
-
-// The first of the logged blocks whose branches a listener is told of. It hears how many it is not.
-size_t Core::first_told(RetirementListener& listener, const RunBlock* run, size_t blocks) {
-    const WantedBranches& wanted = listener.wanted;
-    if (wanted.newest == WantedBranches::ALL) return 0;
-    uint64_t found = 0;
-    size_t first = blocks;
-    for (size_t i = blocks; i-- > 0;) {
-        const RetiredBranch branch = logged_branch(run + i);
-        if (!wanted.include(branch.kind, branch.taken, branch.level)) continue;
-        if (++found <= wanted.newest) first = i;
-    }
-    if (found > wanted.newest) listener.skipped(found - wanted.newest);
-    return first;
-}
-
-// Who is told of the branch of logged block `number`. False: nobody.
-bool Core::note_hearers(size_t number, const RetiredBranch& branch) {
-    hearers_.clear();
-    for (size_t i = 0; i < path_listeners_.size(); i++)
-        if (told_from_[i] <= number && path_listeners_[i]->wanted.include(branch.kind, branch.taken, branch.level))
-            hearers_.push_back(path_listeners_[i]);
-    return !hearers_.empty();
+    path_listeners_.tell(RetiredBranch{pc, next, cycles(), kind, taken, mispredicted, op.length, level});
 }
 
 // The first so many logged blocks.
@@ -162,20 +131,11 @@ void Core::retire_log(size_t blocks) {
         model.pipeline->retire_all({run, blocks + 1}, model.log.found.get());
         return;
     }
-    told_from_.clear();
-    size_t first = blocks;
-    for (RetirementListener* listener : path_listeners_) {
-        told_from_.push_back(first_told(*listener, run, blocks));
-        first = std::min(first, told_from_.back());
-    }
     const uint64_t* found = model.log.found.get();
-    const bool one = path_listeners_.size() == 1;
-    if (one) hearers_ = path_listeners_;
-    const WantedBranches& wanted = path_listeners_[0]->wanted;
     size_t retired = 0;
-    for (size_t i = first; i < blocks; i++) {
+    for (size_t i = path_listeners_.begin_log(run, blocks); i < blocks; i++) {
         RetiredBranch branch = logged_branch(run + i);
-        if (!(one ? wanted.include(branch.kind, branch.taken, branch.level) : note_hearers(i, branch))) continue;
+        if (!path_listeners_.wanted(i, branch)) continue;
         if (retired != i) found = retire_logged(retired, i, found);
         const uint64_t mispredicted = mispredictions();
         model.pipeline->retire_whole(*run[i].block, found, run[i + 1].address);
@@ -183,7 +143,7 @@ void Core::retire_log(size_t blocks) {
         retired = i + 1;
         branch.mispredicted = mispredictions() != mispredicted;
         branch.cycle = skipped_ + model.pipeline->cycle();
-        for (RetirementListener* listener : hearers_) listener->branch(branch);
+        path_listeners_.tell_hearers(branch);
     }
     retire_logged(retired, blocks, found);
 }

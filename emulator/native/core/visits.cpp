@@ -195,9 +195,9 @@ uint64_t Core::loggable_instructions() {
     const Model& model = *model_;
     const uint64_t cycle = model.pipeline->cycle();
     if (model.tracing || attributes_models() || cycle >= model.due_cycle) return 0;
-    uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
-    for (const RetirementListener* listener : path_listeners_) undue = std::min(undue, listener->room());
-    return std::min<uint64_t>({undue, uneventful_instructions(VisitLog::INSTRUCTIONS), VisitLog::INSTRUCTIONS});
+    const uint64_t undue = (model.due_cycle - cycle - 1) / model.cycles_of_an_instruction;
+    return std::min<uint64_t>(
+        {undue, path_listeners_.room(), uneventful_instructions(VisitLog::INSTRUCTIONS), VisitLog::INSTRUCTIONS});
 }
 
 // Whether something may become due within so many instructions.
@@ -282,7 +282,7 @@ void Core::consume(unsigned last, uint64_t next, uint64_t limit) {
         limit = std::min(limit, Pipeline::NO_LIMIT - 1);
         consume(1, next, limit);
         written.cycle = cycles();
-        tell_trace_write(written);
+        path_listeners_.tell(written);
         if (last == 1) return;
     }
     Model& model = *model_;

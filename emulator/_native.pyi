@@ -293,11 +293,13 @@ class PtSettings:
     tsc_ticks: int
     """So many of the time stamp counter are as long as `ctc_ticks` of the crystal clock."""
     ctc_ticks: int
-    core_to_bus_ratio: int
     levels: int
     """That are traced: bit (1 << Level)."""
     only_cr3: int | None
     """Only what executes with this one is traced."""
+    power: bool
+    core_hz: int
+    bus_hz: int
     def add_range(self, first: int, last: int, stops: bool) -> None:
         """Only what is in such ranges is traced, or, where it `stops`, tracing ends where it is entered."""
 
@@ -322,6 +324,9 @@ class PtEncoder:
         """With the trace that had stopped, or been loaded: these were its settings."""
     def saved_state(self) -> bytes: ...
     def load_state(self, saved: bytes) -> None: ...
+    def sleep(self) -> None: ...
+    def wake(self, reason: int) -> None:
+        """Also of a trace that has begun since it slept, or has ended: nothing then."""
     @property
     def region(self) -> int: ...
     @property

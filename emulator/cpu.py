@@ -95,6 +95,21 @@ class WalkFault(IntEnum):
     EXTERNAL = 4  # a descriptor, or the page itself, is where no RAM is
 
 
+class Waking(IntEnum):
+    """What ends a processor's sleep. The bits of Intel PT's PWRX packet."""
+
+    INTERRUPT = 1
+    STORE = 4  # by another CPU, to the address that MWAIT monitors
+
+
+class SleepListener(Protocol):
+    """A unit of the CPU that hears of its sleeping."""
+
+    def sleeps(self) -> None: ...
+
+    def wakes(self, waking: Waking) -> None: ...
+
+
 class InterruptSource(Protocol):
     """A device on the CPU's interrupt line (a PMU)."""
 
@@ -134,6 +149,8 @@ class Cpu:
         self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
+        self.asleep = False  # in the first idle state; modelled Linux alone says so
+        self.sleep_listeners: list[SleepListener] = []
 
     @property
     def gear(self) -> Gear:
@@ -176,6 +193,17 @@ class Cpu:
         self.core.elapse(cycles)
         self.halted_cycles += cycles
         self.idle_cycles += self.passed(now, now + cycles)
+
+    def sleep(self) -> None:
+        """Its kernel has nothing to execute, until `wake`."""
+        self.asleep = True
+        for listener in self.sleep_listeners:
+            listener.sleeps()
+
+    def wake(self, waking: Waking) -> None:
+        self.asleep = False
+        for listener in self.sleep_listeners:
+            listener.wakes(waking)
 
     def work(self, cycles: int) -> None:
         """The kernel works for so long. Counters of its cycles may interrupt it: at the end, since nothing is between.

@@ -15,7 +15,7 @@ from pmu.event_source import EventSource
 _PMUS: dict[str, str] = {  # unit -> the module whose PMUS are its PMUs; in the order in which Linux finds them
     "ibs": "pmu.amd.ibs",
     "spe": "pmu.arm.spe_pmu",
-    "pt": "pmu.intel.pt",
+    "pt": "pmu.intel.pt_pmu",
     "bts": "pmu.intel.bts",
 }
 

@@ -85,7 +85,7 @@ class CoreFile:
         spe, pt = self.tables.get("spe"), self.tables.get("pt")
         return {
             "spe": str(spe["version"]) if isinstance(spe, dict) else "v1p2",
-            "pt": "ptwrite" if isinstance(pt, dict) and pt["ptwrite"] else "",
+            "pt": " ".join(name for name, there in pt.items() if there) if isinstance(pt, dict) else "",
         }
 
     @property

@@ -278,7 +278,10 @@ TABLES = (
     Table(
         "pt",
         "x86-64: Intel PT, where `units` has it or --unit lends it",
-        (Key("ptwrite", Kind.BOOLEAN, "whether PTWRITE is there, which writes into the trace", default=False),),
+        (
+            Key("ptwrite", Kind.BOOLEAN, "whether PTWRITE is there, which writes into the trace", default=False),
+            Key("power_events", Kind.BOOLEAN, "whether it tells where a CPU sleeps", default=False),
+        ),
     ),
     Table(
         "brbe",

@@ -30,9 +30,14 @@ struct ShownCycles {
         if (steps.empty()) return cycles;
         const uint64_t laps = lap_cycles ? cycles / lap_cycles : 0;
         if (lap_cycles) cycles %= lap_cycles;
-        const Step& step = *std::prev(std::ranges::upper_bound(steps, cycles, {}, &Step::cycle));
+        const Step& step = step_of(cycles);
         const auto since = static_cast<unsigned __int128>(cycles - step.cycle) * reference_hz / step.hz;
         return laps * lap_reference + step.reference + static_cast<uint64_t>(since);
+    }
+
+    // Cycles in a second at that cycle; where they are always the same, `otherwise`.
+    uint64_t hz(uint64_t cycles, uint64_t otherwise) const {
+        return steps.empty() ? otherwise : step_of(lap_cycles ? cycles % lap_cycles : cycles).hz;
     }
 
     void set_steps(uint64_t hz, std::vector<Step> all, uint64_t cycles_of_lap, uint64_t reference_of_lap) {
@@ -47,6 +52,10 @@ struct ShownCycles {
     }
 
   private:
+    const Step& step_of(uint64_t cycle_of_lap) const {
+        return *std::prev(std::ranges::upper_bound(steps, cycle_of_lap, {}, &Step::cycle));
+    }
+
     uint64_t reference_hz = 0, lap_cycles = 0, lap_reference = 0;
     std::vector<Step> steps;  // none: cycles are reference cycles
 };

@@ -1,7 +1,7 @@
 """Intel PT: a trace unit as its registers, and what they make of the encoder beside the core (native/units/pt_encoder).
 
 Intel SDM volume 3, "Intel Processor Trace". Where the kernel is modelled, only user mode has a path, and there is no
-CR3 to filter by. Not there, and not announced by CPUID: power and event packets.
+CR3 to filter by. Not there, and not announced by CPUID: event packets.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from functools import partial
 
 from emulator._native import PtEncoder, PtSettings
 from emulator.clock import MONOTONIC_AT_BOOT_NS, Clock
-from emulator.cpu import Cpu, Level
-from pmu.format_field import FormatField
+from emulator.cpu import Cpu, Level, Waking
 from pmu.intel.cpuid import Leaf
 from pmu.intel.pt_output import Output, TraceMemory, regions_of_tables, single_range
 from pmu.intel.pt_registers import (
@@ -30,7 +29,6 @@ from pmu.intel.pt_registers import (
 )
 from pmu.register import Register
 from pmu.register_device import RegisterDevice
-from pmu.unit_pmu import UnitPmu
 
 LEAF = 0x14
 TIME_LEAF = 0x15  # what the time stamp counter is of the crystal clock
@@ -44,7 +42,7 @@ _TOPA = IA32_RTIT_CTL.TOPA.mask
 _LEAST_PSB_SHIFT = 11
 _NS_PER_SECOND = 1_000_000_000
 _FILTER, _TRACE_STOP = 1, 2  # ADDRn_CFG
-PTWRITE = "ptwrite"  # the version of a core's unit that has it
+PTWRITE, POWER_EVENTS = "ptwrite", "power_events"  # words of a core's version of the unit: it has those
 
 Access = tuple[Callable[[int], int], Callable[[int, int], None]]
 """What reads a register, and what writes it."""
@@ -60,6 +58,7 @@ class Capabilities:
     cycle_thresholds: int = 0x3FFF
     psb_periods: int = 0x003F
     ptwrite: bool = False
+    power_events: bool = False
     cr3_filtering: bool = False
 
     @property
@@ -67,11 +66,12 @@ class Capabilities:
         """Bits of IA32_RTIT_CTL that are there."""
         absent = 0 if self.cr3_filtering else IA32_RTIT_CTL.CR3_EN.mask
         absent |= 0 if self.ptwrite else IA32_RTIT_CTL.PTW_EN.mask | IA32_RTIT_CTL.FUP_ON_PTW.mask
+        absent |= 0 if self.power_events else IA32_RTIT_CTL.PWR_EVT_EN.mask
         return IA32_RTIT_CTL.declared & ~absent
 
     def leaf(self, subleaf: int) -> Leaf:
         if subleaf == 0:
-            configurable, filters, mtc, ptwrite = 1 << 1, 1 << 2, 1 << 3, 1 << 4
+            configurable, filters, mtc, ptwrite, power_events = 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5
             topa, several_regions, single_range = 1 << 0, 1 << 1, 1 << 2
             return (
                 1,
@@ -79,7 +79,8 @@ class Capabilities:
                 | configurable
                 | (filters if self.address_ranges else 0)
                 | mtc
-                | (ptwrite if self.ptwrite else 0),
+                | (ptwrite if self.ptwrite else 0)
+                | (power_events if self.power_events else 0),
                 topa | several_regions | single_range,
                 0,
             )
@@ -103,41 +104,8 @@ CAPABILITIES = Capabilities(address_ranges=2, crystal_hz=24_000_000)  # a Core i
 
 def capabilities_of(version: str) -> Capabilities:
     """Of a core's unit, by UnitPmu.version."""
-    return replace(CAPABILITIES, ptwrite=version == PTWRITE)
-
-
-_FORMAT = (  # arch/x86/events/intel/pt.c, pt_formats_attr: bits of IA32_RTIT_CTL
-    FormatField("pt", 0, 0),
-    FormatField("cyc", 1, 1),
-    FormatField("pwr_evt", 4, 4),
-    FormatField("fup_on_ptw", 5, 5),
-    FormatField("mtc", 9, 9),
-    FormatField("tsc", 10, 10),
-    FormatField("noretcomp", 11, 11),
-    FormatField("ptw", 12, 12),
-    FormatField("branch", 13, 13),
-    FormatField("event", 31, 31),
-    FormatField("notnt", 55, 55),
-    FormatField("mtc_period", 14, 17),
-    FormatField("cyc_thresh", 19, 22),
-    FormatField("psb_period", 24, 27),
-)
-# tools/perf/arch/x86/util/intel-pt.c, intel_pt_default_config: times by TSC and, each 8 ticks of the crystal clock,
-# MTC; a PSB each 16 KiB; branches
-_DEFAULT = IA32_RTIT_CTL.make(TRACE_EN=1, TSC_EN=1, MTC_EN=1, MTC_FREQ=3, PSB_FREQ=3, BRANCH_EN=1)
-PMUS = (
-    UnitPmu(
-        "intel_pt",
-        _FORMAT,
-        (),
-        unit="pt",
-        default_config=_DEFAULT,
-        takes_snapshots=True,
-        goes_into_samples=True,
-        address_filters=True,
-        note="a trace of what user mode executes",
-    ),
-)
+    parts = version.split()
+    return replace(CAPABILITIES, ptwrite=PTWRITE in parts, power_events=POWER_EVENTS in parts)
 
 
 def answer(capabilities: Capabilities, tsc_hz: int, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
@@ -167,6 +135,8 @@ class IntelPt(RegisterDevice):
         self.capabilities = capabilities
         self._memory = memory
         self._encoder = PtEncoder(cpu.core, clock.shown)
+        self._cpu = cpu
+        cpu.sleep_listeners.append(self)
         if capabilities.ptwrite:
             cpu.core.add_ptwrite()
         self._hz = clock.frequency_hz
@@ -230,6 +200,14 @@ class IntelPt(RegisterDevice):
     def _reset_interrupt(self, value: int, index: int) -> None:
         if value & IA32_PERF_GLOBAL_STATUS_RESET_TRACE.TRACE_TOPA_PMI.mask:
             self.interrupt_pending = False
+
+    # the processor's sleep
+
+    def sleeps(self) -> None:
+        self._encoder.sleep()
+
+    def wakes(self, waking: Waking) -> None:
+        self._encoder.wake(waking)
 
     # what is written
 
@@ -338,6 +316,8 @@ class IntelPt(RegisterDevice):
             return
         self._writes = True
         self._encoder.begin(self._settings(), status.PACKET_BYTE_CNT)
+        if self._cpu.asleep:  # who has written that has woken it for a moment
+            self.sleeps()
 
     def _find_output(self) -> bool:
         """False: an operational error."""
@@ -353,6 +333,7 @@ class IntelPt(RegisterDevice):
 
     def _end(self) -> None:
         if self._writes:
+            self.wakes(Waking.INTERRUPT)
             self._encoder.end()
             self._note_place()
         self._traces = self._writes = False
@@ -406,7 +387,8 @@ class IntelPt(RegisterDevice):
             ratio.numerator,
             ratio.denominator,
         )
-        settings.core_to_bus_ratio = self._hz // BUS_HZ
+        settings.power = bool(control.PWR_EVT_EN)
+        settings.core_hz, settings.bus_hz = self._hz, BUS_HZ
         for index, kind in enumerate(_range_kinds(control)):
             if kind:
                 first, last = self.storage[f"IA32_RTIT_ADDR{index}_A"], self.storage[f"IA32_RTIT_ADDR{index}_B"]

@@ -37,6 +37,7 @@ class IA32_RTIT_CTL(Register):
     CYC_EN = RW(1)
     OS = RW(2)  # levels below 3
     USER = RW(3)
+    PWR_EVT_EN = RW(4)  # where the processor sleeps
     FUP_ON_PTW = RW(5)  # the address of each PTWRITE, too
     CR3_EN = RW(7)  # only the address space of IA32_RTIT_CR3_MATCH
     TOPA = RW(8)  # the output goes by a table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from emulator._native import PtEncoder, PtSettings, RetirementRecorder
 from emulator.core_file.core_file import load_core
+from emulator.cpu import Waking
 from emulator.linux.machine import LinuxMachine
 from emulator.linux.process.program import Program
 from emulator.machine import MachineConfig
@@ -38,10 +40,16 @@ class Traced:
 
 
 def traced(
-    program: str | Path, core: str, settings: dict[str, int], size: int = 1 << 20, *, steps: bool = True
+    program: str | Path,
+    core: str,
+    settings: dict[str, int],
+    size: int = 1 << 20,
+    *,
+    steps: bool = True,
+    wakings: Sequence[int] = (),
 ) -> Traced:
     """What the program, a guest's name or a file, executes, as a trace of at most `size` bytes and as it was: that only
-    if the core goes step by step."""
+    if the core goes step by step. Behind it the processor sleeps, and wakes for each of these reasons."""
     machine = LinuxMachine(MachineConfig("x86_64", core=load_core(core)))
     native = machine.cpus[0].core
     native.add_ptwrite()
@@ -56,6 +64,9 @@ def traced(
     path = guest(program, "x86_64").path if isinstance(program, str) else program
     machine.start(Program(str(path), (str(path),), stdout=-1))
     machine.run()
+    for reason in wakings:
+        encoder.sleep()
+        encoder.wake(reason)
     length, stopped = encoder.offset, encoder.stopped
     encoder.end()
     return Traced(path, bytes(memory[:length]), [op[0] for op in recorder.take_selected()], stopped)
@@ -122,6 +133,16 @@ def test_it_finds_what_ptwrite_has_written(decoder: Path, tmp_path: Path, core: 
     assert sorted(widths.values()) == [4, 4, 8, 8, 8, 8, 8, 8]
     alone = [int(words[2].strip(","), 16) for words in found[: WRITES + 3]]
     assert alone == written_by(0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"tsc": True, "mtc": True, "cyc": True, "tsc_ticks": 40}])
+def test_it_finds_where_the_processor_sleeps(decoder: Path, tmp_path: Path, settings: dict[str, int]) -> None:
+    run = traced("loop_1k", "ideal", {"power": True, **settings}, wakings=list(Waking))
+    instructions, told = decoded(decoder, run, tmp_path)
+    assert instructions == run.instructions
+    sleeps = ["sleeps: 0.0, by hardware: 0", "stops"]
+    wakes = [f"wakes: last 0, deepest 0, interrupt {way}, store {1 - way}, autonomous 0" for way in (1, 0)]
+    assert told == [*sleeps, wakes[0], *sleeps, wakes[1]]
 
 
 @pytest.mark.parametrize("core", ["ideal", "skylake"])

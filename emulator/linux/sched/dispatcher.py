@@ -16,7 +16,7 @@ from typing import Protocol
 
 from emulator._native import Core
 from emulator.clock import Clock
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Waking
 from emulator.linux.process.task import Task, TaskState
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.event_queue import EventQueue
@@ -278,6 +278,8 @@ class Dispatcher:
         if task.running_since is not None:  # on a CPU that it has yet to leave: until then it comes onto no other
             task.ready_at += FOREVER
             self.queues[task.cpu.number].charge(task)
+        if not queue.waiting:
+            queue.waking = Waking.INTERRUPT if queue is self.executing else Waking.STORE
         queue.arrive(task)
         self.events.version += 1
 

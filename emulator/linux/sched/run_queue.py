@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from typing import Protocol
 
 from emulator.clock import Clock
-from emulator.cpu import Cpu
+from emulator.cpu import Cpu, Waking
 from emulator.linux.process.task import Task
 from emulator.linux.sched.policies import (
     SCHED_IDLE,
@@ -45,6 +45,7 @@ class RunQueue:
         self.observers = Timers(clock, self.cycles, lambda: events.earlier_observer(self))  # tasks do not notice them
         self.current: Task | None = None
         self.idles = False
+        self.waking = Waking.INTERRUPT  # what gave an idle CPU the task for which it wakes
         self.departing = False  # the current task sleeps, or has to go elsewhere
         self.loaded: Task | None = None  # whose registers are in the core: the current task's, or the last one's
         self.waiting: list[Task] = []

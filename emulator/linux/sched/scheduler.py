@@ -290,6 +290,7 @@ class Scheduler:
                 task = queue.take_first()
                 if queue.idles:
                     queue.idles = False
+                    queue.cpu.wake(queue.waking)
                     self._tracepoints.cpu_idle.fire(queue.cpu, False)
                 if self._tracepoints.sched_switch:
                     self._tracepoints.sched_switch.fire(queue.cpu, None, task, False)
@@ -301,6 +302,7 @@ class Scheduler:
         if not queue.idles:
             queue.idles = True
             self._tracepoints.cpu_idle.fire(queue.cpu, True)
+            queue.cpu.sleep()
         self._idle_until(queue, until)
 
     def _skip(self, until: int) -> None:

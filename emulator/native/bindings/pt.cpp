@@ -67,6 +67,11 @@ class PtUnit {
         encoder_.output.forget();
         held_.clear();
     }
+    void sleep() {
+        core_.interrupt_path();
+        encoder_.sleep(core_.cycles());
+    }
+    void wake(uint8_t reason) { encoder_.wake(core_.cycles(), reason); }
     PtEncoder& encoder() { return encoder_; }
     const PtEncoder& encoder() const { return encoder_; }
 
@@ -94,9 +99,11 @@ void bind_pt(nb::module_& module) {
         .def_rw("tsc_at_start", &PtSettings::tsc_at_start)
         .def_rw("tsc_ticks", &PtSettings::tsc_ticks)
         .def_rw("ctc_ticks", &PtSettings::ctc_ticks)
-        .def_rw("core_to_bus_ratio", &PtSettings::core_to_bus_ratio)
         .def_rw("levels", &PtSettings::levels)
         .def_rw("only_cr3", &PtSettings::only_cr3, nb::arg().none())
+        .def_rw("power", &PtSettings::power)
+        .def_rw("core_hz", &PtSettings::core_hz)
+        .def_rw("bus_hz", &PtSettings::bus_hz)
         .def(
             "add_range",
             [](PtSettings& self, uint64_t first, uint64_t last, bool stops) {
@@ -113,6 +120,8 @@ void bind_pt(nb::module_& module) {
         .def("saved_state", [](PtUnit& self) { return saved_state(self.encoder()); })
         .def(
             "load_state", [](PtUnit& self, nb::bytes saved) { load_state(self.encoder(), saved); }, nb::arg("saved"))
+        .def("sleep", &PtUnit::sleep)
+        .def("wake", &PtUnit::wake, nb::arg("reason"))
         .def_prop_ro("region", [](const PtUnit& self) { return self.encoder().output.region(); })
         .def_prop_ro("offset", [](const PtUnit& self) { return self.encoder().output.offset(); })
         .def_prop_ro(

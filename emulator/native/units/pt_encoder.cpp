@@ -13,6 +13,7 @@ enum Header : uint8_t { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d }
 constexpr uint8_t EXTENDED = 0x02;  // the second byte says which packet
 constexpr uint8_t PSB = 0x82, PSBEND = 0x23, CBR = 0x03, TMA = 0x73, LONG_TNT = 0xa3, TRACE_STOP = 0x83;
 constexpr uint8_t PTW = 0x12, PTW_8_BYTES = 1 << 5, PTW_ADDRESS = 1 << 7;
+constexpr uint8_t PWRE = 0x22, EXSTOP = 0x62, PWRX = 0xa2;
 constexpr uint8_t PIP = 0x43, MODE = 0x99, MODE_EXEC_64 = 0x01, MODE_EXEC_32 = 0x02, MODE_EXEC_16 = 0x00;
 constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
 constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
@@ -54,7 +55,7 @@ void PtEncoder::begin(PtSettings settings, uint64_t bytes_since_psb, uint64_t cy
                       const std::optional<ExecutionPlace>& place) {
     set(std::move(settings));
     active_ = true;
-    in_context_ = met_stop_ = mode_told_ = address_told_ = false;
+    in_context_ = met_stop_ = mode_told_ = address_told_ = asleep_ = false;
     in_range_ = !filters();
     kernel_executes_ = place.has_value();
     if (place) {
@@ -96,7 +97,7 @@ void PtEncoder::archive(Archive& state) {
     state.up_to(level_, Level::KERNEL);
     state(code_bits_, cr3_, mode_told_, address_told_, since_psb_, last_ip_, tnt_);
     state.up_to(tnt_bits_, LONG_TNT_BITS);
-    state(tnt_cycle_, told_cycle_, told_mtc_, mtc_due_cycle_, calls_);
+    state(tnt_cycle_, told_cycle_, asleep_, asleep_from_, told_ratio_, told_mtc_, mtc_due_cycle_, calls_);
     state.up_to(newest_call_, CALLS - 1);
     state.up_to(kept_calls_, CALLS);
 }
@@ -113,8 +114,7 @@ void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
     address_told_ = true;
     kept_calls_ = 0;
     if (settings_.tsc) write_tsc(cycle);
-    const uint8_t ratio[] = {EXTENDED, CBR, settings_.core_to_bus_ratio, 0};
-    write(ratio, sizeof ratio);
+    write_ratio(cycle);
     mode_told_ = false;
     if (address) tell_mode();
     if (address) write_address(FUP, *address);
@@ -439,9 +439,48 @@ void PtEncoder::write_tsc(uint64_t cycle) {
     expect_mtc(cycle);
 }
 
+uint8_t PtEncoder::ratio_at(uint64_t cycle) const {
+    const uint64_t ratio = clock_->hz(cycle, settings_.core_hz) / settings_.bus_hz;
+    return static_cast<uint8_t>(std::clamp<uint64_t>(ratio, 1, 255));  // libipt wants some
+}
+
+void PtEncoder::write_ratio(uint64_t cycle) {
+    told_ratio_ = ratio_at(cycle);
+    const uint8_t packet[] = {EXTENDED, CBR, told_ratio_, 0};
+    write(packet, sizeof packet);
+}
+
+// C1, which MWAIT's hints call 0.
+void PtEncoder::sleep(uint64_t cycle) {
+    if (!active_ || met_stop_) return;
+    asleep_ = true;
+    asleep_from_ = cycle;
+    if (!settings_.power) return;
+    if (cycle >= mtc_due_cycle_) tell_mtc(cycle);
+    const uint8_t entry[] = {EXTENDED, PWRE, 0, 0}, stop[] = {EXTENDED, EXSTOP};
+    write(entry, sizeof entry);
+    stamp(cycle);
+    write(stop, sizeof stop);
+}
+
+// Cycles of which the clock has stood still are none of CYC's.
+void PtEncoder::wake(uint64_t cycle, uint8_t reason) {
+    if (!std::exchange(asleep_, false)) return;
+    told_cycle_ += cycle - asleep_from_;
+    stamp(cycle);
+    if (settings_.tsc)
+        write_tsc(cycle);
+    else
+        expect_mtc(cycle);
+    write_ratio(cycle);
+    if (!settings_.power) return;
+    const uint8_t exit[] = {EXTENDED, PWRX, 0, reason, 0, 0, 0};
+    write(exit, sizeof exit);
+}
+
 // From this cycle on.
 void PtEncoder::expect_mtc(uint64_t cycle) {
-    mtc_due_cycle_ = ~uint64_t{0};
+    mtc_due_cycle_ = clock_->is_constant() ? ~uint64_t{0} : cycle + 1;
     if (!settings_.mtc) return;
     const uint64_t tsc = tsc_at(cycle);
     told_mtc_ = ctc_of(tsc) >> settings_.mtc_shift;
@@ -449,8 +488,16 @@ void PtEncoder::expect_mtc(uint64_t cycle) {
     mtc_due_cycle_ = clock_->is_constant() ? cycle + (next - tsc) : cycle + 1;
 }
 
-// Those that have become due since the last one: the trace is only written where the path says something.
+// What of time has become due.
 void PtEncoder::tell_mtc(uint64_t cycle) {
+    if (settings_.mtc) tell_ticks(cycle);
+    if (ratio_at(cycle) == told_ratio_) return;
+    flush_tnt();
+    write_ratio(cycle);
+}
+
+// MTCs since the last one: the trace is only written where the path says something.
+void PtEncoder::tell_ticks(uint64_t cycle) {
     if (settings_.cyc) flush_tnt();  // whose branches are from before
     const uint64_t tsc = tsc_at(cycle), mtc = ctc_of(tsc) >> settings_.mtc_shift;
     if (mtc - told_mtc_ >= MTC_VALUES && settings_.tsc) {

@@ -27,7 +27,8 @@ struct PtSettings {
     unsigned cyc_threshold = 0;  // cycles that have to pass between two CYCs
     uint64_t tsc_at_start = 0;   // the time stamp counter at cycle 0
     uint64_t tsc_ticks = 1, ctc_ticks = 1;  // ... so many of it are as long as these of the crystal clock
-    uint8_t core_to_bus_ratio = 1;          // CBR; libipt wants some
+    bool power = false;                     // when the processor sleeps and wakes
+    uint64_t core_hz = 0, bus_hz = 1;       // CBR: their ratio; `core_hz` where it is always the same
     struct Range {
         uint64_t first, last;
         bool stops;  // tracing stops in it; else it is only traced in such ranges
@@ -54,6 +55,9 @@ class PtEncoder final : public RetirementListener {
     // One that was saved, which had these, goes on.
     void set(PtSettings settings);
     void archive(Archive& state);
+    // The processor sleeps, where nothing is traced, and wakes again, for a reason as PWRX tells it.
+    void sleep(uint64_t cycle);
+    void wake(uint64_t cycle, uint8_t reason);
     // TRACE_TOPA_PMI, and whether the processor is still to be interrupted for it.
     bool interrupt_pending() const { return interrupt_; }
     bool interrupt_asserted() const { return asserted_; }
@@ -93,8 +97,11 @@ class PtEncoder final : public RetirementListener {
     void stamp(uint64_t cycle);
     void tell_cycles(uint64_t cycle);
     void write_tsc(uint64_t cycle);
+    uint8_t ratio_at(uint64_t cycle) const;
+    void write_ratio(uint64_t cycle);
     void expect_mtc(uint64_t cycle);
     void tell_mtc(uint64_t cycle);
+    void tell_ticks(uint64_t cycle);
     void synchronise(uint64_t cycle, const uint64_t* address);
     void synchronise_if_due(uint64_t address, uint64_t cycle);
     void write(const uint8_t* bytes, size_t size);
@@ -117,8 +124,11 @@ class PtEncoder final : public RetirementListener {
     uint64_t last_ip_ = 0;
     uint64_t tnt_ = 0;  // taken or not, the latest lowest
     unsigned tnt_bits_ = 0, most_tnt_bits_ = 0;
-    uint64_t tnt_cycle_ = 0;                 // of the first of them
-    uint64_t told_cycle_ = 0;                // by the last CYC
+    uint64_t tnt_cycle_ = 0;   // of the first of them
+    uint64_t told_cycle_ = 0;  // by the last CYC
+    bool asleep_ = false;
+    uint64_t asleep_from_ = 0;               // cycle
+    uint8_t told_ratio_ = 0;                 // by the last CBR
     uint64_t told_mtc_ = 0;                  // of the crystal clock's counter, without the bits below
     uint64_t mtc_due_cycle_ = ~uint64_t{0};  // at which it is another
     static constexpr unsigned CALLS = 64;

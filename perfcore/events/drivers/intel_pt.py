@@ -42,8 +42,8 @@ _PT, _CYC = 1 << 0, IA32_RTIT_CTL.CYC_EN.mask
 _ALWAYS = _PT | IA32_RTIT_CTL.TSC_EN.mask | IA32_RTIT_CTL.DIS_RETC.mask | IA32_RTIT_CTL.BRANCH_EN.mask
 _PSB_CYC = _CYC | IA32_RTIT_CTL.CYC_THRESH.mask | IA32_RTIT_CTL.PSB_FREQ.mask
 _MTC = IA32_RTIT_CTL.MTC_EN.mask | IA32_RTIT_CTL.MTC_FREQ.mask
-_CONFIG = _ALWAYS | _PSB_CYC | _MTC
-_PTWRITE = IA32_RTIT_CTL.PTW_EN.mask | IA32_RTIT_CTL.FUP_ON_PTW.mask
+_PTWRITE, _POWER = IA32_RTIT_CTL.PTW_EN.mask | IA32_RTIT_CTL.FUP_ON_PTW.mask, IA32_RTIT_CTL.PWR_EVT_EN.mask
+_CONFIG = _ALWAYS | _PSB_CYC | _MTC | _PTWRITE | _POWER
 _TRACED, _STOPS = 1, 2  # of a range: ADDRn_CFG
 _RESET = IA32_PERF_GLOBAL_STATUS_RESET_TRACE.TRACE_TOPA_PMI.mask
 
@@ -121,7 +121,7 @@ class IntelPtDriver(UnitDriver):
             "ip_filtering": int(capabilities.address_ranges > 0),
             "mtc": 1,
             "ptwrite": int(capabilities.ptwrite),
-            "power_event_trace": 0,
+            "power_event_trace": int(capabilities.power_events),
             "event_trace": 0,
             "tnt_disable": 0,
             "topa_output": 1,
@@ -155,7 +155,7 @@ class IntelPtDriver(UnitDriver):
 
     def _check(self, config: int) -> None:
         """pt_event_valid()"""
-        if stray := config & ~(_CONFIG | (_PTWRITE if self._capabilities.ptwrite else 0)):
+        if stray := config & ~(_CONFIG & self._capabilities.control):
             raise LinuxError(EINVAL, f"{self.name}: bits {stray:#x} of config are not what its unit can")
         control, capabilities = IA32_RTIT_CTL(config), self._capabilities
         for name, number, there in (

@@ -1,4 +1,5 @@
-// PERF_EVENT_IOC_SET_FILTER by the program itself: which texts are taken; and the unit is free when the event is closed.
+// PERF_EVENT_IOC_SET_FILTER by the program itself: which texts are taken; and the unit is free when the event is
+// closed.
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@ static int opened(int type, pid_t pid, int cpu) {
     return syscall(SYS_perf_event_open, &attr, pid, cpu, -1, 0);
 }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
     int type = 0;
-    FILE *file = fopen("/sys/bus/event_source/devices/intel_pt/type", "r");
+    FILE* file = fopen("/sys/bus/event_source/devices/intel_pt/type", "r");
     if (!file || fscanf(file, "%d", &type) != 1) return 1;
     for (int round = 0; round < 2; round++) {
         int event = opened(type, 0, -1);

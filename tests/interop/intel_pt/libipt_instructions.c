@@ -1,7 +1,8 @@
 // Decodes an Intel PT trace by libipt: writes the address of each instruction, 8 bytes, to standard output.
 //
 // instructions TRACE [FILE OFFSET SIZE ADDRESS]...: what of which files is mapped where. What libipt finds wrong is a
-// line on standard error, and the exit status 1; decoding goes on at the next PSB. Others are what PTWRITE has written.
+// line on standard error, and the exit status 1; decoding goes on at the next PSB. Others are what PTWRITE has
+// written, and power events.
 #include <intel-pt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,6 +28,26 @@ static void complain(struct pt_insn_decoder* decoder, int status) {
     pt_insn_get_offset(decoder, &offset);
     fprintf(stderr, "at %#" PRIx64 ": %s\n", offset, pt_errstr(pt_errcode(status)));
     failed = 1;
+}
+
+static void tell(const struct pt_event* event) {
+    switch (event->type) {
+        case ptev_ptwrite:
+            fprintf(stderr, "%#" PRIx64 " writes %#" PRIx64 ", %d bytes\n", event->variant.ptwrite.ip,
+                    event->variant.ptwrite.payload, (int)event->variant.ptwrite.size);
+            break;
+        case ptev_pwre:
+            fprintf(stderr, "sleeps: %d.%d, by hardware: %d\n", event->variant.pwre.state,
+                    event->variant.pwre.sub_state, event->variant.pwre.hw);
+            break;
+        case ptev_exstop: fprintf(stderr, "stops\n"); break;
+        case ptev_pwrx:
+            fprintf(stderr, "wakes: last %d, deepest %d, interrupt %d, store %d, autonomous %d\n",
+                    event->variant.pwrx.last, event->variant.pwrx.deepest, event->variant.pwrx.interrupt,
+                    event->variant.pwrx.store, event->variant.pwrx.autonomous);
+            break;
+        default: break;
+    }
 }
 
 int main(int argc, char** argv) {
@@ -57,9 +78,7 @@ int main(int argc, char** argv) {
                 struct pt_event event;
                 status = pt_insn_event(decoder, &event, sizeof event);
                 if (status < 0) break;
-                if (event.type == ptev_ptwrite)
-                    fprintf(stderr, "%#" PRIx64 " writes %#" PRIx64 ", %d bytes\n", event.variant.ptwrite.ip,
-                            event.variant.ptwrite.payload, (int)event.variant.ptwrite.size);
+                tell(&event);
             }
             if (status < 0 || status & pts_eos) break;
             struct pt_insn instruction;

@@ -18,8 +18,8 @@ __attribute__((noinline)) uint64_t outer(uint64_t count) {
     return sum;
 }
 
-static void *thread(void *argument) {
-    *(uint64_t *)argument = outer(20);
+static void* thread(void* argument) {
+    *(uint64_t*)argument = outer(20);
     return NULL;
 }
 
@@ -31,7 +31,7 @@ int main(void) {
     fflush(NULL);
     if (fork() == 0) return outer(15) == 0;
     wait(NULL);
-    void *library = dlopen("libm.so.6", RTLD_NOW);
+    void* library = dlopen("libm.so.6", RTLD_NOW);
     if (!library) return 1;
     double (*cosine)(double) = (double (*)(double))dlsym(library, "cos");
     double total = 0;

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from emulator.clock import Clock
+from emulator.cpu import Waking
 from emulator.linux.process.task import TaskState
 from emulator.linux.sched.choices import Choices
 from emulator.linux.sched.dispatcher import Dispatcher
@@ -50,6 +51,7 @@ class Cpu:
         self.core = Core()
         self.space = None
         self.idle_cycles = 0
+        self.slept: list[tuple[int, Waking | None]] = []  # cycle, and what it has woken for
 
     def set_address_space(self, space) -> None:
         self.space = space
@@ -57,6 +59,12 @@ class Cpu:
     def idle(self, cycles: int) -> None:
         self.core.elapse(cycles)
         self.idle_cycles += cycles
+
+    def sleep(self) -> None:
+        self.slept.append((self.core.cycles, None))
+
+    def wake(self, waking: Waking) -> None:
+        self.slept.append((self.core.cycles, waking))
 
 
 class Machine:
@@ -235,6 +243,7 @@ def test_idle_time_passes_without_being_executed() -> None:
     assert machine.resumed == [(0, Wake.TIMEOUT, 70_000)]
     assert machine.cpus[0].idle_cycles == 70_000 - 100
     assert machine.tasks[0].cycles_used == 100
+    assert machine.cpus[0].slept == [(100, None), (70_000, Waking.INTERRUPT)]
 
 
 def test_what_all_sleep_for_and_nobody_can_bring_ends_the_machine() -> None:
@@ -263,6 +272,7 @@ def test_nothing_happens_before_its_cause() -> None:
     machine.scheduler.end_turn()
     assert machine.turn()[:2] == (1, 1)
     assert machine.resumed == [(1, Wake.READY, 7000)]
+    assert machine.cpus[1].slept[-1] == (7000, Waking.STORE)
 
 
 def test_who_has_a_higher_real_time_priority_takes_the_cpu_at_once() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from emulator.core_file.core_file import load_core
+from emulator.cpu import Waking
 from emulator.machine import Hardware, MachineConfig
-from pmu.intel.pt import CAPABILITIES, PTWRITE, GeneralProtection, IntelPt, answer, capabilities_of
+from pmu.intel.pt import CAPABILITIES, POWER_EVENTS, PTWRITE, GeneralProtection, IntelPt, answer, capabilities_of
 from pmu.intel.pt_registers import (
     IA32_RTIT_ADDR_A,
     IA32_RTIT_CTL,
@@ -52,6 +53,7 @@ def test_reset_values(unit: IntelPt) -> None:
         pytest.param(1 << 7, id="CR3 filtering, which is not there"),
         pytest.param(1 << 12, id="PTWRITE, which is not there"),
         pytest.param(1 << 5, id="addresses of PTWRITE, which is not there"),
+        pytest.param(1 << 4, id="power events, which are not there"),
         pytest.param(1 << 18, id="reserved"),
         pytest.param(IA32_RTIT_CTL.make(MTC_FREQ=1), id="an MTC period that is not in CPUID"),
         pytest.param(IA32_RTIT_CTL.make(PSB_FREQ=6), id="a PSB period that is not in CPUID"),
@@ -156,8 +158,36 @@ def test_ptwrite_is_where_the_core_has_it(memory: UnitMemory) -> None:
     unit = IntelPt(hardware.cpus[0], hardware.clock, capabilities, memory)
     unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(PTW_EN=1, FUP_ON_PTW=1))
     assert unit.read(IA32_RTIT_CTL) == 1 << 12 | 1 << 5
+    with pytest.raises(GeneralProtection):
+        unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(PWR_EVT_EN=1))
     assert [each.leaf(0)[1] >> 4 & 1 for each in (CAPABILITIES, capabilities, capabilities_of(""))] == [0, 1, 0]
-    assert [load_core(core).unit_versions["pt"] for core in ("redwood-cove", "skylake", "zen5")] == [PTWRITE, "", ""]
+    assert [load_core(core).unit_versions["pt"] for core in ("redwood-cove", "skylake", "zen5")] == [
+        f"{PTWRITE} {POWER_EVENTS}",
+        "",
+        "",
+    ]
+
+
+def test_power_events_are_where_the_core_has_them(memory: UnitMemory) -> None:
+    """CPUID leaf 14H, EBX bit 5. PSB, TSC, CBR, PSBEND; then PWRE and EXSTOP, and TSC, CBR and PWRX at once: the
+    processor's sleep has ended with a store."""
+    hardware = Hardware(MachineConfig("x86_64", core=load_core("redwood-cove")))
+    capabilities = capabilities_of(POWER_EVENTS)
+    assert capabilities.leaf(0)[1] >> 5 & 1
+    cpu = hardware.cpus[0]
+    unit = IntelPt(cpu, hardware.clock, capabilities, memory)
+    page, written = memory.allocate(PAGE)
+    unit.write(IA32_RTIT_OUTPUT_BASE, page)
+    unit.write(IA32_RTIT_OUTPUT_MASK_PTRS, PAGE - 1)
+    unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(TRACE_EN=1, USER=1, TSC_EN=1, PWR_EVT_EN=1))
+    cpu.sleep()
+    cpu.wake(Waking.STORE)
+    unit.write(IA32_RTIT_CTL, 0)
+    start = 16 + 8 + 4 + 2
+    time = bytes(written[16:24])
+    assert bytes(written[start : start + 26]) == bytes.fromhex("02220000 0262") + time + bytes.fromhex(
+        "02032700 02a20004000000"
+    ) + bytes(1)
 
 
 def test_cpuid_says_what_the_registers_take() -> None:

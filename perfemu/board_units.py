@@ -6,48 +6,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from emulator._native import GuestPageTables, PhysicalMemory
+from emulator._native import PhysicalMemory
 from emulator.board.generic_timer import NS_PER_TICK
 from emulator.board.virt_tree import RAM_BASE
 from emulator.clock import Clock
-from emulator.cpu import Cpu, Level, WalkFault
-from emulator.linux.mm.mapping import PAGE_SIZE, PROT_WRITE
+from emulator.cpu import Cpu
 from emulator.machine import Hardware
 from emulator.sysregs import Access, SysReg, SystemRegisters
+from perfemu.board_memory import KernelMemory
 from pmu.arm.branch_record_buffer import BranchRecordBuffer
 from pmu.arm.spe import SpeUnit
 from pmu.arm.spe_registers import SpeVersion
 from pmu.model import PmuModel
 from pmu.unit_pmu import UnitPmu
-
-
-class TranslatedMemory:
-    """RAM at virtual addresses of EL1, as the guest's page tables have it now."""
-
-    def __init__(self, memory: PhysicalMemory, tables: GuestPageTables) -> None:
-        self._memory = memory
-        self._tables = tables
-
-    def room(self, address: int, wanted: int) -> int:
-        """How many bytes from there on can be written, of so many that are wanted."""
-        room = 0
-        while room < wanted:
-            page, fault, *_ = self._tables.walk(address + room, Level.KERNEL)
-            if fault != WalkFault.NONE or page is None or not page[1] & PROT_WRITE:
-                break
-            room += PAGE_SIZE - (address + room) % PAGE_SIZE
-        return min(room, wanted)
-
-    def write(self, address: int, data: bytes | bytearray) -> None:
-        """Where there is room. What has been unmapped since then is written nowhere."""
-        done = 0
-        while done < len(data):
-            offset = (address + done) % PAGE_SIZE
-            piece = data[done : done + PAGE_SIZE - offset]
-            page = self._tables.walk(address + done, Level.KERNEL)[0]
-            if page is not None:
-                self._memory.write(page[0], offset, bytes(piece))
-            done += len(piece)
 
 
 class BoardSpe:
@@ -64,12 +35,12 @@ class BoardSpe:
         """The fields of ID registers that tell of it: register -> its bits."""
         return SpeUnit.identification_of(self._version)
 
-    def attach(self, cpu: Cpu, registers: SystemRegisters, tables: GuestPageTables) -> None:
+    def attach(self, cpu: Cpu, registers: SystemRegisters) -> None:
         """Its registers are there from now on. They are of EL1."""
         self._unit = unit = SpeUnit(
             cpu,
             self._version,
-            TranslatedMemory(self._memory, tables),
+            KernelMemory(self._memory, cpu),
             lambda cycle: self._clock.at(cycle) // NS_PER_TICK,
             ram_base=RAM_BASE,
             executes_kernel=True,

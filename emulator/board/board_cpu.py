@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from emulator._native import GuestPageTables
 from emulator.arch.processor import Processor
 from emulator.board import id_registers
 from emulator.board.bus import Bus, Unmodelled
@@ -78,8 +77,8 @@ class BoardProfiling(Pausable, Protocol):
 
     @property
     def identification(self) -> Mapping[SysReg, int]: ...
-    def attach(self, cpu: Cpu, registers: SystemRegisters, tables: GuestPageTables) -> None:
-        """Claim its registers. It writes where `tables` say."""
+    def attach(self, cpu: Cpu, registers: SystemRegisters) -> None:
+        """Claim its registers. It writes where the CPU's page tables say, which are there."""
 
     def interrupt_asserted(self) -> bool: ...
 
@@ -151,7 +150,7 @@ class BoardCpu:
         if monitors is not None:
             monitors.grant_access(registers, lambda: cpu.level)
         if profiling is not None:
-            profiling.attach(cpu, registers, self.tables)
+            profiling.attach(cpu, registers)
         registers.claim(ISR_EL1, Access(read=lambda: interface.is_asserted << 7))
         self.timer.claim_registers(registers)
         self.timer.answer_natively(on=True)

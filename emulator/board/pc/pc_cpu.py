@@ -100,7 +100,7 @@ class PcCpu:
             self.apic.when_pmc_is_written = pmu.set_local_vector
         for unit in units:
             registers.amend_cpuid(unit.cpuid)
-            self.msr_names |= unit.attach(cpu, registers, self.tables)
+            self.msr_names |= unit.attach(cpu, registers)
         self._traps: Mapping[TrapKind, Callable[[], None]] = {
             TrapKind.CPUID: self._cpuid,
             TrapKind.RDPMC: self._rdpmc,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from emulator._native import GuestPageTables
 from emulator.arch.cpuid import Leaf
 from emulator.board.pausable import Pausable
 from emulator.cpu import Cpu
@@ -19,8 +18,8 @@ class PcUnit(Pausable, Protocol):
     def cpuid(self, leaf: int, subleaf: int, plain: Leaf) -> Leaf:
         """What CPUID says with it where without it would be `plain`."""
 
-    def attach(self, cpu: Cpu, registers: SystemRegisters, tables: GuestPageTables) -> dict[int, str]:
-        """Claim its MSRs: their names. Addresses are where `tables` say."""
+    def attach(self, cpu: Cpu, registers: SystemRegisters) -> dict[int, str]:
+        """Claim its MSRs: their names. Addresses are where the CPU's page tables say, which are there."""
 
     def interrupt_asserted(self) -> bool: ...
 

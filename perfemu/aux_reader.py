@@ -69,19 +69,20 @@ class AuxReader:
         As auxtrace_mmap__read_snapshot(): once something is in its last page the unit is taken to have gone round, and
         readers find by themselves what two of these have in common.
         """
-        area, head = self._area, self._area.head
+        area, head, record = self._area, self._area.head, self._pmu.record_bytes
         self._wrapped = self._wrapped or any(area.memory[-PAGE_SIZE:])
-        length = area.size if self._wrapped else head - self._last_head
+        size = area.size - area.size % record  # units leave out what is too short for a record
+        length = size if self._wrapped else head - self._last_head
         self._last_head = head
         if not length:
             return None
-        length = min(length, most or area.size)
+        length = min(length, most or size) // record * record
         start = head - length
         data = bytes(area.memory[max(start, 0) : head])
         if start < 0:
-            data = bytes(area.memory[start:]) + data
-        offset = start + (area.size if self._wrapped else 0)
-        return AuxTrace(data, offset, self._now_ns(), self._index, self._cpu, self._tid)
+            data = bytes(area.memory[start + size : size]) + data
+        offset = start + (size if self._wrapped else 0)
+        return AuxTrace(data + self._pmu.trailer, offset, self._now_ns(), self._index, self._cpu, self._tid)
 
 
 def _area(

@@ -13,7 +13,7 @@ from perfcore.events.drivers.tracepoint import TracepointDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.late_probes import LateProbes
 from perfcore.events.pmu_driver import PmuDriver
-from perfemu.units import unit_drivers
+from perfemu.units import share_branch_units, unit_drivers
 from pmu.model import PmuModel
 
 
@@ -25,5 +25,7 @@ def all_drivers(
     breakpoints = BreakpointDriver(kernel, measures=measures)
     of_software = SoftwareDriver(kernel), TracepointDriver(kernel, probes), breakpoints
     by_memory = () if measures else (KprobeDriver(probes), UprobeDriver(probes))  # of who opens an event: its names
-    units = unit_drivers(kernel, model, hardware)
+    units = list(unit_drivers(kernel, model, hardware))
+    if not measures:
+        share_branch_units(hardware, units)
     return [hardware, *of_the_machine, *units, *software_clocks(kernel), *of_software, *by_memory]

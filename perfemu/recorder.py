@@ -153,8 +153,6 @@ def _snapshots(sampling: Sampling, tracing: Sequence[EventSpec]) -> Snapshots | 
         return None
     if not tracing:
         raise UsageError("record -S: takes snapshots of a trace: -e intel_pt//u")
-    if not tracing[0].unit_pmu.takes_snapshots:
-        raise UsageError(f"record -S: {tracing[0].name}: of its trace there are no snapshots")
     if sampling.aux_sample_bytes is not None:
         raise UsageError("record -S: a trace is written by snapshots, or goes into samples (--aux-sample)")
     return sampling.snapshots

@@ -178,6 +178,19 @@ def unit_drivers(
         yield from _by_debug_store(kernel, hardware, model)
 
 
+def share_branch_units(hardware: HardwareDriver, units: Sequence[PmuDriver[PerfEvent]]) -> None:
+    """Of Intel's, a machine's events use one kind at a time."""
+    tracing = [driver for driver in units if driver.name in ("intel_pt", "intel_bts")]
+    if not tracing:
+        return
+    from perfcore.events.drivers.intel_units import IntelUnits, UsesIntelUnits
+
+    shared = IntelUnits()
+    for driver in (hardware, *tracing):
+        if isinstance(driver, UsesIntelUnits):
+            driver.branch_units = shared
+
+
 def caps_of(model: PmuModel) -> tuple[PmuCaps, ...]:
     """Of the PMUs of its core's units."""
     units = (source for source in model.sources if isinstance(source, UnitPmu))

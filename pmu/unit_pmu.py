@@ -26,8 +26,7 @@ class UnitPmu(EventSource):
 
     unit: str = ""  # of emulator.core_file.units
     has_aux: bool = True  # whether it writes into an AUX area
-    takes_snapshots: bool = False  # perf can take the latest of its trace into a file,
-    goes_into_samples: bool = False  # ... and into samples of other events
+    goes_into_samples: bool = False  # perf can take parts of its trace into samples of other events
     address_filters: bool = False  # it traces where --filter says
     tells_of_memory: bool = False  # whether its trace says which data were accessed, and where they were
     default_period: int = 0  # of what samples, if nobody says another one; 0: it traces all

@@ -76,7 +76,7 @@ class PerfEvent:
         self.overflow_handler: Callable[[Cpu], None] | None = None  # of the kernel's own events, instead of output
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
         self.attached: Attached | None = None if parent is None else parent.attached  # BPF program that is run for it
-        self.destroy: Callable[[PerfEvent], None] | None = None  # what its driver has to do when it is gone
+        self._when_destroyed: list[Callable[[PerfEvent], None]] = []
         self.rate = SampleRate(self)
         self.times = EventTimes()
         self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
@@ -281,12 +281,15 @@ class PerfEvent:
         self.attach_buffer(None)
         self.destroyed()
 
+    def when_destroyed(self, act: Callable[[PerfEvent], None]) -> None:
+        """What has to be done when it is gone, behind what others have asked for."""
+        self._when_destroyed.append(act)
+
     def destroyed(self) -> None:
         """It is gone, and on no CPU any more."""
         drop_program(self)
-        if self.destroy is not None:
-            self.destroy(self)
-            self.destroy = None
+        while self._when_destroyed:
+            self._when_destroyed.pop(0)(self)
 
     # output
 

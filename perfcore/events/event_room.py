@@ -23,11 +23,7 @@ class EventRoom:
     def take(self, event: PerfEvent) -> None:
         """Until it is gone."""
         self.used += 1
-        of_driver = event.destroy
+        event.when_destroyed(self._give_back)
 
-        def destroy(gone: PerfEvent) -> None:
-            self.used -= 1
-            if of_driver is not None:
-                of_driver(gone)
-
-        event.destroy = destroy
+    def _give_back(self, event: PerfEvent) -> None:
+        self.used -= 1

@@ -23,14 +23,11 @@ class ExclusivePmus:
         if events * mine < 0:
             raise LinuxError(EBUSY, f"{driver.name} has events of {'CPUs' if event.of_task else 'tasks'} already")
         self._of_tasks[driver] = events + mine
-        of_driver = event.destroy
 
-        def destroy(event: PerfEvent) -> None:
-            if of_driver is not None:
-                of_driver(event)
+        def give_back(event: PerfEvent) -> None:
             self._of_tasks[driver] -= mine
 
-        event.destroy = destroy
+        event.when_destroyed(give_back)
 
 
 def check_alone(event: PerfEvent, context: PerfEventContext) -> None:

@@ -27,7 +27,6 @@ PMUS = (
         FORMAT,
         (),
         unit="spe",
-        takes_snapshots=True,
         tells_of_memory=True,
         default_period=LEAST_INTERVAL,
         caps={"arch_inst": "1", "ernd": "0", "count_size": "12", "min_interval": f"{LEAST_INTERVAL}"},

@@ -32,7 +32,6 @@ PMUS = (
         (),
         unit="pt",
         default_config=_DEFAULT,
-        takes_snapshots=True,
         goes_into_samples=True,
         address_filters=True,
         note="a trace of what user mode executes",

@@ -78,3 +78,14 @@ def test_a_small_area_is_read_in_time(perf: RealPerf, tmp_path: Path) -> None:
     told = perf.run("report", "-D", "-i", recorded)
     assert told.count("PERF_RECORD_AUXTRACE ") >= len(truth) * 24 // (64 << 10)
     assert "truncated" not in told.lower()
+
+
+def test_snapshots_have_the_latest(perf: RealPerf, tmp_path: Path) -> None:
+    """Of an area of 64 KiB, which 2,730 records fill but for 16 bytes; of 100 records; of one that is not full."""
+    path = guest("embedded_mix", "x86_64").path
+    truth = taken_branches(path, "skylake", ("20",))
+    for options, records in (("-Se", 2730), ("--snapshot=e2400", 100)):
+        recorded = record(tmp_path / "data", path, "20", options=(options, "-m", "128,64K"))
+        assert branches(perf, recorded) == truth[-records:]
+    recorded = record(tmp_path / "data", path, "1", options=("-Se", "-m", "128,4M"))
+    assert branches(perf, recorded) == taken_branches(path, "skylake", ("1",))

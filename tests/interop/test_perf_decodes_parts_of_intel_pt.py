@@ -121,7 +121,6 @@ def test_a_snapshot_of_so_many_bytes(tmp_path: Path, many_ways: Path) -> None:
     ("events", "sampling", "why"),
     [
         (["cycles:u"], Sampling(snapshots=Snapshots()), "takes snapshots of a trace"),
-        (["intel_bts//u"], Sampling(snapshots=Snapshots()), "no snapshots"),
         (["intel_pt//u", "cycles:u"], Sampling(aux_sample_bytes=4096), "requires an AUX area event group leader"),
         (["cycles/aux-sample-size=64/u"], Sampling(), "to a group leader"),
         (["{intel_pt//u,cycles/aux-sample-size=65544/u}"], Sampling(), "too big"),

@@ -13,6 +13,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EACCES, EINVAL, ENOENT, EOPNOTSUPP, LinuxError
 from perfcore.abi.constants import AuxFlag
 from perfcore.events.aux_output import AuxOutput
+from perfcore.events.drivers.intel_units import IntelUnit, IntelUnits
 from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.permission import may_watch_kernel
@@ -60,6 +61,7 @@ class IntelBts(UnitDriver):
     itrace = True
     pausable = False
     takes_snapshots = False
+    branch_units: IntelUnits | None = None  # where it shares the core's with others
 
     def __init__(self, source: UnitPmu, type: int, cpus: Sequence[Cpu], stores: Sequence[AllocatedStore]) -> None:
         """`stores`: of each CPU, in one memory, with its area."""
@@ -84,6 +86,8 @@ class IntelBts(UnitDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: of a kernel that is modelled there are no branches")
         if attr.exclude_kernel and not may_watch_kernel(event.owner, event.settings):
             raise LinuxError(EACCES, f"{self.name}: {_NO_ACCESS}")
+        if self.branch_units is not None:
+            self.branch_units.take(IntelUnit.BTS, event)
 
     # the AUX area
 

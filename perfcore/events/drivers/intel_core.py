@@ -8,6 +8,7 @@ from emulator.cpu import Cpu, Level
 from emulator.linux.errors import EINVAL, LinuxError
 from perfcore.events.drivers.counter_assignment import placement
 from perfcore.events.drivers.cpu_counters import CpuCounters
+from perfcore.events.drivers.intel_units import IntelUnit, IntelUnits
 from perfcore.events.drivers.pebs import IntelPebs
 from perfcore.events.drivers.saved_counters import SavedCounters
 from perfcore.events.drivers.x86 import RdpmcPmu, X86Driver
@@ -50,6 +51,7 @@ class IntelCore(X86Driver):
 
     max_precise_ip = 3
     pebs: IntelPebs | None = None  # of cores that have it
+    branch_units: IntelUnits | None = None  # where its branch records share the core's with others
 
     def __init__(self, cpus: Sequence[Cpu], pmus: Sequence[RdpmcPmu]) -> None:
         fixed = len(pmus[0].model.fixed_counters)
@@ -70,6 +72,11 @@ class IntelCore(X86Driver):
 
     def sysfs_attributes(self) -> dict[str, str]:
         return super().sysfs_attributes() | {"caps/pmu_name": "perfemu"}
+
+    def event_init(self, event: PerfEvent) -> None:
+        super().event_init(event)
+        if self.branch_units is not None and event.hw.branches is not None:
+            self.branch_units.take(IntelUnit.LBR, event)
 
     def raw_code(self, config: int) -> int:
         return config & _RAW

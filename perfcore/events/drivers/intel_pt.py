@@ -16,6 +16,7 @@ from emulator.linux.process.task import Task
 from perfcore.abi.constants import AuxFlag
 from perfcore.events.address_filters import Action, AddressFilter, parse_address_filters, range_of
 from perfcore.events.aux_output import AuxOutput
+from perfcore.events.drivers.intel_units import IntelUnit, IntelUnits
 from perfcore.events.drivers.unit import UnitDriver
 from perfcore.events.event import PerfEvent
 from perfcore.events.kernel import Linux
@@ -90,6 +91,7 @@ class IntelPtDriver(UnitDriver):
     itrace = True
     pausable = False  # Linux 6.13 can
     takes_snapshots = True
+    branch_units: IntelUnits | None = None  # where it shares the core's with others
 
     def __init__(
         self, kernel: Linux, units: Sequence[IntelPt], memory: UnitMemory, pmu: UnitPmu, type: int, hz: int
@@ -151,7 +153,9 @@ class IntelPtDriver(UnitDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: the kernel is modelled, and has no path: {self.name}//u")
         if attr.exclude_user:
             raise LinuxError(EOPNOTSUPP, f"{self.name}: nothing but user mode has a path here")
-        event.destroy = self._forget_filters
+        if self.branch_units is not None:
+            self.branch_units.take(IntelUnit.PT, event)
+        event.when_destroyed(self._forget_filters)
 
     def _check(self, config: int) -> None:
         """pt_event_valid()"""

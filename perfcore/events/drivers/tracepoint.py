@@ -6,7 +6,7 @@ Nobody listens to what happens often while nobody counts it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -79,7 +79,7 @@ class TracepointDriver(CountedAsTold):
 
     def _open_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.open(event)
-        event.destroy = lambda closed: self._close_probe(probe, closed)
+        event.when_destroyed(partial(self._close_probe, probe))
 
     def _close_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.close(event)

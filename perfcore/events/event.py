@@ -76,7 +76,7 @@ class PerfEvent:
         self.overflow_handler: Callable[[Cpu], None] | None = None  # of the kernel's own events, instead of output
         self.on_inherited: Callable[[PerfEvent, Task], None] | None = None  # hears of each copy, and whose it is
         self.attached: Attached | None = None if parent is None else parent.attached  # BPF program that is run for it
-        self._when_destroyed: list[Callable[[PerfEvent], None]] = []
+        self.when_destroyed: list[Callable[[PerfEvent], None]] = []  # what has to be done when it is gone
         self.rate = SampleRate(self)
         self.times = EventTimes()
         self.now_ns: Callable[[], int] = kernel.clock.monotonic_ns  # perf_event_clock: of its records
@@ -281,15 +281,11 @@ class PerfEvent:
         self.attach_buffer(None)
         self.destroyed()
 
-    def when_destroyed(self, act: Callable[[PerfEvent], None]) -> None:
-        """What has to be done when it is gone, behind what others have asked for."""
-        self._when_destroyed.append(act)
-
     def destroyed(self) -> None:
         """It is gone, and on no CPU any more."""
         drop_program(self)
-        while self._when_destroyed:
-            self._when_destroyed.pop(0)(self)
+        while self.when_destroyed:
+            self.when_destroyed.pop(0)(self)
 
     # output
 

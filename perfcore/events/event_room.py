@@ -23,7 +23,7 @@ class EventRoom:
     def take(self, event: PerfEvent) -> None:
         """Until it is gone."""
         self.used += 1
-        event.when_destroyed(self._give_back)
+        event.when_destroyed.append(self._give_back)
 
     def _give_back(self, event: PerfEvent) -> None:
         self.used -= 1

@@ -27,7 +27,7 @@ class ExclusivePmus:
         def give_back(event: PerfEvent) -> None:
             self._of_tasks[driver] -= mine
 
-        event.when_destroyed(give_back)
+        event.when_destroyed.append(give_back)
 
 
 def check_alone(event: PerfEvent, context: PerfEventContext) -> None:

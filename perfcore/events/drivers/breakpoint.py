@@ -65,7 +65,7 @@ class BreakpointDriver(CountedAsTold):
             raise LinuxError(EOPNOTSUPP, "breakpoints have no branch records")
         watched = self._parse(event, attr)
         self._slots.reserve(event, event.target, event.cpu, attr.bp_type)
-        event.when_destroyed(self._destroy)
+        event.when_destroyed.append(self._destroy)
         self._watched[event] = watched
 
     def _parse(self, event: PerfEvent, attr: PerfEventAttr) -> Watched:

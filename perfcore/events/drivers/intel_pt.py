@@ -155,7 +155,7 @@ class IntelPtDriver(UnitDriver):
             raise LinuxError(EOPNOTSUPP, f"{self.name}: nothing but user mode has a path here")
         if self.branch_units is not None:
             self.branch_units.take(IntelUnit.PT, event)
-        event.when_destroyed(self._forget_filters)
+        event.when_destroyed.append(self._forget_filters)
 
     def _check(self, config: int) -> None:
         """pt_event_valid()"""

@@ -31,7 +31,7 @@ class IntelUnits:
             if other is not unit and events:
                 raise LinuxError(EBUSY, f"{unit}: there are events of {other}, which exclude it")
         self._events[unit] += 1
-        event.when_destroyed(lambda gone: self._events.subtract({unit: 1}))
+        event.when_destroyed.append(lambda gone: self._events.subtract({unit: 1}))
 
 
 @runtime_checkable

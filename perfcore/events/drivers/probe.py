@@ -43,7 +43,7 @@ class ProbeDriver(CountedAsTold):
         probe = self._late.get().local(self.name, event)
         probe.open(event)
         self._probes[event] = probe
-        event.when_destroyed(self._destroy)
+        event.when_destroyed.append(self._destroy)
 
     def _destroy(self, event: PerfEvent) -> None:
         self._probes.pop(event).close(event)

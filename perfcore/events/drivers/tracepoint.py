@@ -79,7 +79,7 @@ class TracepointDriver(CountedAsTold):
 
     def _open_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.open(event)
-        event.when_destroyed(partial(self._close_probe, probe))
+        event.when_destroyed.append(partial(self._close_probe, probe))
 
     def _close_probe(self, probe: DefinedEvent, event: PerfEvent) -> None:
         probe.close(event)

@@ -104,6 +104,22 @@ def test_it_finds_what_has_retired(decoder: Path, tmp_path: Path, program: str, 
     assert instructions == run.instructions
 
 
+def test_a_software_interrupt_is_where_the_trace_leaves_it(decoder: Path, tmp_path: Path) -> None:
+    """A FUP says where INT3 is, as the SDM has it, so that decoders do not list the instruction itself."""
+    program = built("traps", tmp_path, "-static", "-fno-pie", "-no-pie")
+    run = traced(program, "ideal", {})
+    instructions, complaints = decoded(decoder, run, tmp_path)
+    assert complaints == []
+    code = program.read_bytes()
+    trap = code.index(bytes.fromhex("0f1f80efbeadde cc"))  # NOP with our number, INT3
+    segment, offset, size, address = segments(program)[:4]
+    assert segment == str(program)
+    at = trap + 7 - int(offset) + int(address)
+    assert 0 < at - int(address) < int(size)
+    assert run.instructions.count(at) == 3
+    assert instructions == [each for each in run.instructions if each != at]
+
+
 def test_a_full_buffer_ends_the_trace_and_what_is_there_is_right(decoder: Path, tmp_path: Path) -> None:
     """branch_patterns makes 4 KB of packets; here is room for one."""
     run = traced("branch_patterns", "ideal", {}, size=1024)

@@ -40,10 +40,10 @@ bool PathListeners::end_run(uint64_t at, uint64_t cycle) {
     return true;
 }
 
-void PathListeners::leave(Leaving why) {
+void PathListeners::leave(Leaving why, uint64_t at) {
     if (stays_) return;
     in_user_mode_ = false;
-    for (RetirementListener* listener : listeners_) listener->left({at_, cycle_, why});
+    for (RetirementListener* listener : listeners_) listener->left({at, cycle_, why});
 }
 
 size_t PathListeners::begin_log(const RunBlock* run, size_t blocks) {

@@ -49,7 +49,8 @@ class PathListeners {
     bool end_run(uint64_t at, uint64_t cycle);
     // ... and goes on behind an instruction that the machine has answered.
     void go_on(uint64_t at) { at_ = at; }
-    void leave(Leaving why);
+    void leave(Leaving why) { leave(why, at_); }
+    void leave(Leaving why, uint64_t at);
     // Unless it has left.
     void interrupt() {
         if (in_user_mode_) leave(Leaving::INTERRUPT);

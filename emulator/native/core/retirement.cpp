@@ -69,8 +69,9 @@ void Core::leave_path(Exit found) {
     switch (hides_exit ? pending_exit_ : found) {
         case Exit::SYSCALL: return path_listeners_.leave(Leaving::SYSTEM_CALL);
         case Exit::EXCEPTION: {
-            const bool retires = isa_->engine_arch() == UC_ARCH_X86 && exception_ == Exception::BREAKPOINT;  // INT3
-            return path_listeners_.leave(retires ? Leaving::SYSTEM_CALL : Leaving::FAULT);
+            const bool is_int3 = isa_->engine_arch() == UC_ARCH_X86 && exception_ == Exception::BREAKPOINT;
+            if (is_int3) return path_listeners_.leave(Leaving::SOFTWARE_INTERRUPT, last_retired_pc_);
+            return path_listeners_.leave(Leaving::FAULT);
         }
         case Exit::FAULT: return path_listeners_.leave(Leaving::FAULT);
         case Exit::OVERFLOW: return path_listeners_.leave(Leaving::INTERRUPT);

@@ -54,9 +54,10 @@ struct ExecutionPlace {
 
 // Why the path has left user mode.
 enum class Leaving : uint8_t {
-    SYSTEM_CALL,  // by an instruction for that, SYSCALL or INT n, which has retired
-    FAULT,        // before an instruction, which it has not executed
-    INTERRUPT,    // between two instructions
+    SYSTEM_CALL,         // by an instruction for that, which has retired
+    SOFTWARE_INTERRUPT,  // by INT3, which has retired and of which `at` is the address
+    FAULT,               // before an instruction, which it has not executed
+    INTERRUPT,           // between two instructions
 };
 
 struct PathEnd {

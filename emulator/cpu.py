@@ -122,7 +122,7 @@ class InterruptSource(Protocol):
 class Cpu:
     """One CPU: a native core, its system registers, and its interrupt line. Knows no Linux."""
 
-    kept = "idle_cycles", "halted_cycles", "system_cycles", "in_kernel"  # besides the core
+    kept = "idle_cycles", "halted_cycles", "system_cycles", "in_kernel", "asleep"  # besides the core
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Cpu:
         self.in_kernel = False  # an interrupt has come while the kernel worked
         self.system_registers = SystemRegisters()
         self._interrupts: list[tuple[InterruptSource, Callable[[], None]]] = []
-        self.asleep = False  # in the first idle state; modelled Linux alone says so
+        self.asleep = False  # in the first idle state; modelled Linux says so, and the board pc
         self.sleep_listeners: list[SleepListener] = []
 
     @property

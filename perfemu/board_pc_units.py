@@ -93,7 +93,7 @@ def add_trace(cpu: Cpu, hardware: Hardware, model: PmuModel, pmu: Perfmon) -> No
     trace = IntelPt(
         cpu,
         clock,
-        replace(core, crystal_hz=INPUT_HZ, mtc_periods=MTC_PERIODS, cr3_filtering=True, power_events=False),
+        replace(core, crystal_hz=INPUT_HZ, mtc_periods=MTC_PERIODS, cr3_filtering=True),
         Ram(hardware.memory),
     )
     trace.tsc_at_start = lambda: tsc_at_start(cpu, clock)

@@ -94,7 +94,8 @@ class VirtualCpu(Cpu):
         self.guest_tables = None
         self.passed = cpu.passed
         self.idle_cycles = self.halted_cycles = self.system_cycles = 0
-        self.in_kernel = False
+        self.in_kernel = self.asleep = False
+        self.sleep_listeners = []
         self.system_registers = SystemRegisters()
         self._interrupts = []
         self._ram = ram

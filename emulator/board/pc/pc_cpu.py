@@ -21,7 +21,7 @@ from emulator.board.pc.stops import PcStops
 from emulator.board.pc.taken_exceptions import CoreExceptions
 from emulator.board.trace import NOTHING
 from emulator.clock import Clock
-from emulator.cpu import Cpu, ExitReason, TrapKind
+from emulator.cpu import Cpu, ExitReason, TrapKind, Waking
 from emulator.sysregs import Msr, UndefinedRegister
 from emulator.x86_64_system import SegmentField, SegmentRegister, SystemRegister, segment
 
@@ -170,6 +170,7 @@ class PcCpu:
     def _wake(self, now: int) -> None:
         self.waits = False
         self.cpu.idle(max(now - self.core.cycles, 0))
+        self.cpu.wake(Waking.INTERRUPT)
 
     def _take_interrupt(self) -> None:
         self.core.take_interrupt(self.apic.acknowledge())
@@ -177,6 +178,8 @@ class PcCpu:
 
     def _wait(self) -> None:
         self.waits = not (self.apic.is_asserted and self._takes_interrupts)
+        if self.waits:
+            self.cpu.sleep()
 
     def _overflow(self) -> None:
         self.cpu.deliver_interrupts()
@@ -220,7 +223,9 @@ class PcCpu:
         if self.cpu.number == 0:
             self._reset()
             return
-        self.is_on = self.waits = False
+        if self.waits:
+            self._wake(self.core.cycles)
+        self.is_on = False
         self._reset_core()
         self.core.set_interrupt_line(False)
         self.apic.reset()

@@ -68,8 +68,8 @@ class PtUnit {
         held_.clear();
     }
     void sleep() {
-        core_.interrupt_path();
-        encoder_.sleep(core_.cycles());
+        if (!core_.execution_place()) core_.interrupt_path();
+        encoder_.sleep(core_.last_retired_pc(), core_.cycles());
     }
     void wake(uint8_t reason) { encoder_.wake(core_.cycles(), reason); }
     PtEncoder& encoder() { return encoder_; }

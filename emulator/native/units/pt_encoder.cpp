@@ -13,7 +13,7 @@ enum Header : uint8_t { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d }
 constexpr uint8_t EXTENDED = 0x02;  // the second byte says which packet
 constexpr uint8_t PSB = 0x82, PSBEND = 0x23, CBR = 0x03, TMA = 0x73, LONG_TNT = 0xa3, TRACE_STOP = 0x83;
 constexpr uint8_t PTW = 0x12, PTW_8_BYTES = 1 << 5, PTW_ADDRESS = 1 << 7;
-constexpr uint8_t PWRE = 0x22, EXSTOP = 0x62, PWRX = 0xa2;
+constexpr uint8_t PWRE = 0x22, EXSTOP = 0x62, EXSTOP_ADDRESS = 0x80, PWRX = 0xa2;
 constexpr uint8_t PIP = 0x43, MODE = 0x99, MODE_EXEC_64 = 0x01, MODE_EXEC_32 = 0x02, MODE_EXEC_16 = 0x00;
 constexpr uint8_t TSC = 0x19, MTC = 0x59, CYC = 0x03;
 constexpr unsigned SHORT_TNT_BITS = 6, LONG_TNT_BITS = 47;
@@ -451,16 +451,19 @@ void PtEncoder::write_ratio(uint64_t cycle) {
 }
 
 // C1, which MWAIT's hints call 0.
-void PtEncoder::sleep(uint64_t cycle) {
+void PtEncoder::sleep(uint64_t at, uint64_t cycle) {
     if (!active_ || met_stop_) return;
+    flush_tnt();
     asleep_ = true;
     asleep_from_ = cycle;
     if (!settings_.power) return;
     if (cycle >= mtc_due_cycle_) tell_mtc(cycle);
-    const uint8_t entry[] = {EXTENDED, PWRE, 0, 0}, stop[] = {EXTENDED, EXSTOP};
+    const uint8_t entry[] = {EXTENDED, PWRE, 0, 0};
+    const uint8_t stop[] = {EXTENDED, static_cast<uint8_t>(EXSTOP | (in_context_ ? EXSTOP_ADDRESS : 0))};
     write(entry, sizeof entry);
     stamp(cycle);
     write(stop, sizeof stop);
+    if (in_context_) write_address(FUP, at);
 }
 
 // Cycles of which the clock has stood still are none of CYC's.

@@ -55,8 +55,8 @@ class PtEncoder final : public RetirementListener {
     // One that was saved, which had these, goes on.
     void set(PtSettings settings);
     void archive(Archive& state);
-    // The processor sleeps, where nothing is traced, and wakes again, for a reason as PWRX tells it.
-    void sleep(uint64_t cycle);
+    // The processor sleeps, by the instruction at `at`, and wakes again, for a reason as PWRX tells it.
+    void sleep(uint64_t at, uint64_t cycle);
     void wake(uint64_t cycle, uint8_t reason);
     // TRACE_TOPA_PMI, and whether the processor is still to be interrupted for it.
     bool interrupt_pending() const { return interrupt_; }

@@ -40,7 +40,12 @@ static void tell(const struct pt_event* event) {
             fprintf(stderr, "sleeps: %d.%d, by hardware: %d\n", event->variant.pwre.state,
                     event->variant.pwre.sub_state, event->variant.pwre.hw);
             break;
-        case ptev_exstop: fprintf(stderr, "stops\n"); break;
+        case ptev_exstop:
+            if (event->ip_suppressed)
+                fprintf(stderr, "stops\n");
+            else
+                fprintf(stderr, "stops at %#" PRIx64 "\n", event->variant.exstop.ip);
+            break;
         case ptev_pwrx:
             fprintf(stderr, "wakes: last %d, deepest %d, interrupt %d, store %d, autonomous %d\n",
                     event->variant.pwrx.last, event->variant.pwrx.deepest, event->variant.pwrx.interrupt,

@@ -169,8 +169,8 @@ def test_ptwrite_is_where_the_core_has_it(memory: UnitMemory) -> None:
 
 
 def test_power_events_are_where_the_core_has_them(memory: UnitMemory) -> None:
-    """CPUID leaf 14H, EBX bit 5. PSB, TSC, CBR, PSBEND; then PWRE and EXSTOP, and TSC, CBR and PWRX at once: the
-    processor's sleep has ended with a store."""
+    """CPUID leaf 14H, EBX bit 5. PSB, TSC, CBR, PSBEND; PWRE, CYC of no cycles, EXSTOP; and behind a sleep whose cycles
+    are not counted CYC of none, TSC, CBR and PWRX, which says that another CPU has ended it."""
     hardware = Hardware(MachineConfig("x86_64", core=load_core("redwood-cove")))
     capabilities = capabilities_of(POWER_EVENTS)
     assert capabilities.leaf(0)[1] >> 5 & 1
@@ -179,15 +179,17 @@ def test_power_events_are_where_the_core_has_them(memory: UnitMemory) -> None:
     page, written = memory.allocate(PAGE)
     unit.write(IA32_RTIT_OUTPUT_BASE, page)
     unit.write(IA32_RTIT_OUTPUT_MASK_PTRS, PAGE - 1)
-    unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(TRACE_EN=1, USER=1, TSC_EN=1, PWR_EVT_EN=1))
+    unit.write(IA32_RTIT_CTL, IA32_RTIT_CTL.make(TRACE_EN=1, USER=1, TSC_EN=1, CYC_EN=1, PWR_EVT_EN=1))
     cpu.sleep()
+    cpu.idle(1_000_000)
     cpu.wake(Waking.STORE)
     unit.write(IA32_RTIT_CTL, 0)
     start = 16 + 8 + 4 + 2
-    time = bytes(written[16:24])
-    assert bytes(written[start : start + 26]) == bytes.fromhex("02220000 0262") + time + bytes.fromhex(
-        "02032700 02a20004000000"
-    ) + bytes(1)
+    time = int.from_bytes(written[17:24], "little") + 1_000_000
+    woken = b"\x19" + time.to_bytes(7, "little")
+    assert bytes(written[start : start + 28]) == b"".join(
+        (bytes.fromhex("02220000 03 0262 03"), woken, bytes.fromhex("02032700 02a20004000000"), bytes(1))
+    )
 
 
 def test_cpuid_says_what_the_registers_take() -> None:

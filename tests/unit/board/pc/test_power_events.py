@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from emulator._native import RetirementRecorder
+from emulator.board.observers import Observers
 from emulator.probes import Probe
 from libipt import build_decoder, instructions
 from pmu.intel.pt_registers import IA32_RTIT_CTL
+from tests.unit.board.carried_over import carried_over
 from tests.unit.board.pc.images import assembled
 from tests.unit.board.pc.test_branch_records import Made
 from tests.unit.board.pc.test_intel_pt import ON, OS, RAM, TABLE, TIMED, TRACE, USER
@@ -80,3 +82,21 @@ def test_libipt_finds_where_it_sleeps(decoder: Path, tmp_path: Path, levels: int
     stops = f"stops at {sleeps:#x}" if levels & OS else "stops"
     wakes = "wakes: last 0, deepest 0, interrupt 1, store 0, autonomous 0"
     assert told == ["sleeps: 0.0, by hardware: 0", stops, wakes] * SLEEPS
+
+
+def test_a_board_that_is_saved_between_two_sleeps_goes_on(tmp_path: Path) -> None:
+    """Where it is to be saved in one it is behind it: its only CPU has to go on."""
+    file = assembled(f"        .set CONTROL, {ON | TIMED | POWER | OS}\n{PROGRAM}")
+
+    def trace_of(made: Made) -> bytes:
+        ((*_, size),) = made.lines()
+        return bytes(made.hardware.memory.view(0, RAM >> 12))[TRACE : TRACE + size]
+
+    whole = trace_of(made := Made("redwood-cove", file))
+    end = made.hardware.cpus[0].core.cycles
+    for cycle in range(end // 20, end * 9 // 10, end // 10):
+        observers = Observers(1)
+        made, other = Made("redwood-cove", file, observers), Made("redwood-cove", None)
+        with carried_over(made, observers, cycle, other, tmp_path):
+            other.output += made.output
+            assert [trace_of(each) for each in (made, other)] == [whole] * 2

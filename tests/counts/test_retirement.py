@@ -199,6 +199,24 @@ def test_what_cannot_be_selected(probes: int, period: int) -> None:
         run("loop_1k", "aarch64", load_core("ideal"), lambda core, recorder: core.select(recorder, probes, period))
 
 
+@pytest.mark.parametrize("core", CORES["x86_64"])
+@pytest.mark.parametrize("probe", [Probe.LOAD, Probe.STORE])
+def test_each_iteration_of_a_rep_is_what_it_accesses(core: str, probe: Probe) -> None:
+    """It has not retired, unless it is the last one; what answered is known where there are caches."""
+
+    def listen(core: Core, recorder: RetirementRecorder) -> None:
+        core.select(recorder, 1 << probe, 1)
+
+    rows = run("string_instructions", "x86_64", load_core(core), listen).recorder.take_selected()
+    iterations = [row for row in rows if row[0] == row[1]]
+    assert len(iterations) > 100
+    assert all(row[9] >> probe & 1 for row in rows)
+    assert not any(row[9] >> Probe.INST_RETIRED & 1 for row in iterations)
+    assert all(row[9] >> Probe.INST_RETIRED & 1 for row in rows if row[0] != row[1])
+    if core != "ideal":
+        assert all(row[6] != NOTHING for row in rows)
+
+
 def test_instructions_are_followed_by_distances(tmp_path: Path) -> None:
     """Of all that retire those whose turn it is, and of loads, too; of cycles the next one behind each."""
     core_file = load_core("skylake")

@@ -395,6 +395,7 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     void end_observation(unsigned number, uint64_t next);
     void observe_timed(const Op& op, uint64_t pc, uint64_t next);
     void observe(const Op& op, uint64_t pc, uint64_t next);
+    void observe_behind(const RetiredOp& iteration);
     void note_times();
     bool choose();
     OpClass class_of(uint64_t pc);
@@ -644,6 +645,7 @@ class Core final : public Totals, private TranslationListener, private TraceWrit
     std::vector<Selection> selections_;
     std::optional<TraceWrite> trace_write_;  // with models: has executed, and is to be consumed
     RetiredOp observed_;                     // the last instruction that was told or executed for itself
+    uint64_t choices_ = 0;                   // times that selections were looked at
     std::array<uint64_t, PROBE_COUNT> observed_from_{};
     static constexpr uint64_t UNOBSERVED = ~uint64_t{0};
     uint64_t observed_cycle_ = UNOBSERVED;   // at which that begins, if it has been observed

@@ -187,6 +187,7 @@ void Core::end_observation(unsigned number, uint64_t next) {
     const Op& op = block.ops[number];
     observe_timed(op, block.address + op.offset,
                   number + 1 < block.ops.size() ? block.address + block.ops[number + 1].offset : next);
+    if (model.visit.iteration) observed_.fired = (observed_.fired & ~op.probes) | op.iteration_probes;
     std::span<const AccessSite> sites = block.modelled->slice.sites();
     for (size_t i = 0; i < sites.size(); i++) {
         if (sites[i].op != number) continue;
@@ -239,14 +240,26 @@ void Core::observe(const Op& op, uint64_t pc, uint64_t next) {
     if (op.conditional && next != pc + op.length) observed_.fired |= mask(Probe::BR_COND_TAKEN, Probe::BR_TAKEN);
 }
 
+// A REP that has retired did so behind its last iteration, in one step.
+void Core::observe_behind(const RetiredOp& iteration) {
+    observed_.fired |= iteration.fired;
+    observed_.dispatched = iteration.dispatched;
+    observed_.issued = iteration.issued;
+    observed_.completed = std::max(observed_.completed, iteration.completed);
+    observed_.walked = iteration.walked;
+    observed_.waited = iteration.waited;
+}
+
 // Tells of the instruction that was observed last, if a selection has come to it. Whether somebody wants the core to
 // stop.
 bool Core::choose() {
     bool interrupts = false, chosen = false;
+    choices_++;
     for (Selection& selection : selections_) {
         const uint64_t now = sum(selection.probes, selection.levels);
         if (now < selection.due) continue;
         if (model_ && observed_cycle_ == UNOBSERVED) observe(Op{}, last_retired_pc_, linear_pc());
+        observed_.choice = choices_;
         if (selection.listener->wants_class) observed_.op_class = class_of(observed_.pc);
         const Reaction reaction = selection.listener->selected(observed_);
         interrupts |= reaction.interrupts;

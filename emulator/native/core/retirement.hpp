@@ -100,6 +100,7 @@ struct RetiredOp {
     uint64_t walked = 0;        // cycles until its address was translated, if that was not in the first TLB
     uint64_t waited = 0;        // ... from then on until its data, if those were not in L1D
     ProbeMask fired = 0;        // all that it counted as: from them follows which level answered a load
+    uint64_t choice = 0;  // a number of this time that it was selected: those who hear of it together have the same
     OpClass op_class = OpClass::NONE;  // for who wants it
     BranchKind branch = BranchKind::NONE;
     uint16_t size = 0;  // of that access, bytes

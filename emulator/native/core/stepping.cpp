@@ -95,6 +95,8 @@ void Core::step_done() {
     } else {
         retire(op, at, now);
     }
+    if (!model_ && op.repeated && repeat_count_)
+        observed_.fired = (repeats ? 0 : observed_.fired) | op.iteration_probes;
     if (op.shows_masks) isa_->correct_masks(engine_, op.trap_register);
     if (op.pushes_flags) {
         constexpr uint8_t TF_IN_SECOND_BYTE = 1;

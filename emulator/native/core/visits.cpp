@@ -354,16 +354,15 @@ void Core::finish_step(const Op& op, uint64_t now, bool repeats) {
         return;
     }
     Block& block = *model.visit.block;
-    if (op.repeated && repeat_count_) {
-        model.visit.iteration = true;
-        finish_visit(now);
-        model.visit = {.block = &block};
-    }
-    if (repeats) {
-        model.visit = {};
-    } else {
-        finish_visit(now);
-    }
+    if (!op.repeated || !repeat_count_) return finish_visit(now);
+    model.visit.iteration = true;
+    finish_visit(now);
+    if (repeats) return;
+    const bool observed = !selections_.empty() && observed_cycle_ != UNOBSERVED;
+    const RetiredOp iteration = observed_;
+    model.visit = {.block = &block};
+    finish_visit(now);
+    if (observed) observe_behind(iteration);
 }
 
 // The engine has stopped at `now`.

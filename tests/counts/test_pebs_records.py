@@ -18,7 +18,7 @@ from pmu.intel.pebs_registers import IA32_PEBS_ENABLE, MSR_PEBS_DATA_CFG
 from pmu.intel.registers import IA32_PERF_GLOBAL_CTRL, IA32_A_PMCx, IA32_PERFEVTSELx
 
 CORES = "skylake", "redwood-cove"
-INSTRUCTIONS, CYCLES, LATENCY = 0x00C0, 0x003C, 0x01CD
+INSTRUCTIONS, CYCLES, LATENCY, ALL_STORES = 0x00C0, 0x003C, 0x01CD, 0x82D0
 SOURCES = {0: 0, 1: 0x1, 2: 0x3, 3: 0x4, 5: 0xA}  # level that answered -> data source of a load
 ALL = MSR_PEBS_DATA_CFG.make(MEMORY=1, GPR=1, XMM=1)
 STACK_POINTER = 7  # bit of sample_regs_intr
@@ -60,6 +60,22 @@ def test_each_record_is_the_truth(core: str, program: str, period: int, answerin
     assert answering <= {*levels}
     if core == "skylake":  # 4 cycles at least of one that hits L1D
         assert min(record.latency for record in records if record.source & 0xF == 1 and record.latency) >= 4
+
+
+def test_records_of_stores_say_whether_they_hit_l1d() -> None:
+    """Behind its own load a store does, wherever that found its data: MOVS."""
+    run = machine("skylake")
+    run.count(ALL_STORES, 1)
+    run.enable()
+    truth = run.run("string_instructions", probes=[Probe.STORE], period=1)
+    records = run.records
+    assert len(records) == len(truth) > 50
+    far = 0
+    for record, row in zip(records, truth, strict=True):
+        fired, level = row[9], row[6]
+        assert record.source & 1 == (not fired >> Probe.L1D_REFILL_STORE & 1)
+        far += fired >> Probe.LOAD & 1 and level > 1
+    assert far
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -33,13 +33,18 @@ uint64_t source_of(MemoryLevel level, bool modified) {
 
 constexpr uint64_t STLB_MISS = 1 << 4, LOCKED = 1 << 5;
 
-// The data source word. A store that is none of a load's says in bit 0 whether it hit L1D, in records of format 3; in
-// those of format 4 it has the encodings of loads.
-uint64_t data_source(const RetiredOp& op, bool adaptive) {
+// Whether a counter's event is of stores alone.
+bool counts_stores(ProbeMask probes) {
+    return probes & mask(Probe::STORE, Probe::DTLB_WALK_STORE, Probe::L1D_SPLIT_STORE) && !(probes & LOADS);
+}
+
+// The data source word. Of a store, and where the event is one of stores, bit 0 says whether that hit L1D, in records
+// of format 3; in those of format 4 it has the encodings of loads.
+uint64_t data_source(const RetiredOp& op, bool adaptive, bool of_stores) {
     const bool loads = op.fired & LOADS, stores = op.fired & STORES;
     if (!loads && !stores) return 0;
     uint64_t word = 0;
-    if (loads || adaptive)
+    if ((loads && !of_stores) || adaptive)
         word = source_of(level_that_answered(op.fired), op.fired & bit(Probe::FETCHED_HITM));
     else if (!(op.fired & bit(Probe::L1D_REFILL_STORE)))
         word = 1;
@@ -160,7 +165,7 @@ Reaction Pebs::overflowed(Counter& counter, const RetiredOp& op) {
 // False: there is no room, and there will be none before software has made it.
 bool Pebs::record(unsigned number, const RetiredOp& op) {
     const uint64_t applicable = bit_of(number);
-    if (last_applicable_ && last_cycle_ == op.cycle && last_pc_ == op.pc) {
+    if (last_applicable_ && last_choice_ == op.choice) {
         uint64_t counters = 0;
         std::memcpy(&counters, last_applicable_, sizeof(counters));
         counters |= applicable;
@@ -171,7 +176,7 @@ bool Pebs::record(unsigned number, const RetiredOp& op) {
     if (settings_.adaptive)
         write_adaptive_format(applicable, settings_.with_groups >> number & 1 ? settings_.config : 0, op);
     else
-        write_fixed_format(applicable, op);
+        write_fixed_format(applicable, op, counts_stores(bank_.connected(number)));
     const size_t size = words_.size() * sizeof(uint64_t);
     uint64_t& index = area_[INDEX];
     const uint64_t base = area_[BASE], maximum = area_[ABSOLUTE_MAXIMUM];  // which may be a guest's to change
@@ -182,8 +187,7 @@ bool Pebs::record(unsigned number, const RetiredOp& op) {
     index += size;
     constexpr size_t APPLICABLE_FIXED = 18, APPLICABLE_ADAPTIVE = 2;  // words
     last_applicable_ = at + sizeof(uint64_t) * (settings_.adaptive ? APPLICABLE_ADAPTIVE : APPLICABLE_FIXED);
-    last_cycle_ = op.cycle;
-    last_pc_ = op.pc;
+    last_choice_ = op.choice;
     return true;
 }
 
@@ -195,14 +199,14 @@ uint64_t Pebs::value_of(int number) const {
 
 uint64_t Pebs::flags() const { return value_of(UC_X86_REG_RFLAGS) & ~TRAP_FLAG; }
 
-void Pebs::write_fixed_format(uint64_t applicable, const RetiredOp& op) {
+void Pebs::write_fixed_format(uint64_t applicable, const RetiredOp& op, bool of_stores) {
     put(flags());
     put(op.next);
     for (int number : FIXED_ORDER) put(value_of(number));
     for (int number : HIGH_REGISTERS) put(value_of(number));
     put(applicable);
     put(op.address_known ? op.address : 0);
-    put(data_source(op, false));
+    put(data_source(op, false, of_stores));
     put(op.fired & LOADS ? cycles_between(op.issued, op.completed) : 0);
     put(op.pc);
     put(0);  // of transactions
@@ -217,7 +221,7 @@ void Pebs::write_adaptive_format(uint64_t applicable, uint64_t config, const Ret
     put(tsc_at(op.cycle));
     if (config & MEMORY) {
         put(op.address_known ? op.address : 0);
-        put(data_source(op, true));
+        put(data_source(op, true, false));
         const bool accesses = op.fired & (LOADS | STORES);
         put(accesses ? cycles_between(op.dispatched, op.completed) | cycles_between(op.issued, op.completed) << 32 : 0);
         put(0);  // of transactions

@@ -65,7 +65,7 @@ class Pebs {
     Reaction overflowed(Counter& counter, const RetiredOp& op);
     bool is_slow(const RetiredOp& op) const { return op.completed - op.issued > settings_.latency; }
     bool record(unsigned number, const RetiredOp& op);
-    void write_fixed_format(uint64_t applicable, const RetiredOp& op);
+    void write_fixed_format(uint64_t applicable, const RetiredOp& op, bool of_stores);
     void write_adaptive_format(uint64_t applicable, uint64_t config, const RetiredOp& op);
     void put(uint64_t word) { words_.push_back(word); }
     void put_vectors();
@@ -89,8 +89,8 @@ class Pebs {
     std::vector<std::unique_ptr<Counter>> counters_;
     std::vector<uint64_t> words_;  // of a record
     bool writes_ = false, reloading_ = false;
-    uint64_t last_cycle_ = 0, last_pc_ = 0;  // of the record that was written last,
-    uint8_t* last_applicable_ = nullptr;     // and its mask of counters: another's may overflow together with it
+    uint64_t last_choice_ = 0;            // of the record that was written last,
+    uint8_t* last_applicable_ = nullptr;  // and its mask of counters: another's may overflow together with it
 };
 
 }  // namespace perfemu

@@ -259,9 +259,11 @@ class IntelPebs:
         value = hw.read_counter() & hw.counter_mask
         delta = value - hw.prev_count & hw.counter_mask
         hw.prev_count = value
+        if pebs.kind is DataKind.LOAD_LATENCY:  # also reloaded where there was no record
+            hw.period_left = pebs.period - _signed(value, hw.counter_mask) % pebs.period
+            return
         hw.period_left -= delta
-        if pebs.kind is not DataKind.LOAD_LATENCY:
-            event.counted += delta
+        event.counted += delta
 
     def _count(self, event: PerfEvent, counters: CpuCounters, records: int) -> None:
         """intel_pmu_save_and_restart_reload(): its counter has been reloaded with each record of its."""

@@ -118,7 +118,7 @@ kernels: venv  ## Debian's kernels on the boards, and other long proofs: what ev
 	KERNELS=all $(BIN)/python -m pytest tests/end_to_end/test_activity_monitors.py tests/end_to_end/test_board_kernels.py \
 		tests/end_to_end/test_board_pc_kernels.py tests/end_to_end/test_board_spe.py \
 		tests/end_to_end/test_board_branches.py tests/end_to_end/test_board_debug_store.py \
-		tests/end_to_end/test_board_ibs.py \
+		tests/end_to_end/test_board_ibs.py tests/end_to_end/test_board_intel_pt.py \
 		tests/end_to_end/test_guest_linux.py \
 		tests/end_to_end/test_linux_command.py tests/end_to_end/test_linux_command_pc.py \
 		tests/interop/test_perf_on_a_board.py tests/interop/test_perf_on_a_pc.py \

@@ -44,7 +44,7 @@ C_ONLY = [
 VDSO = "vdso"
 VDSO_IMAGES = HERE.parent / "emulator" / "linux" / "arch" / VDSO
 VDSO_OPTIONS = [
-    "-nostdlib", "-shared", "-fPIC", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
+    "-nostdlib", "-shared", "-fPIC", "-Wl,--build-id=sha1", "-Wl,-z,max-page-size=4096", "-Wl,-z,noexecstack",
     "-Wl,-z,norelro", "-Wl,--hash-style=both", "-Wl,--eh-frame-hdr", "-Wl,-Bsymbolic", "-Wl,--no-undefined",
     "-Wl,-soname,linux-vdso.so.1", "-Wl,-T,vdso.lds", "-Wl,-s",
 ]  # fmt: skip

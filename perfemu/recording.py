@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import BinaryIO, NamedTuple, TextIO
 
+from emulator.linux.mm.vdso import NAME as VDSO
+from emulator.linux.mm.vdso import vdso_image
 from perfcore.perfdata.features import Features
 from perfcore.perfdata.records import BuildId
 from perfcore.perfdata.writer import PerfDataWriter
@@ -201,11 +203,13 @@ def _time_of(session: RecordedRun) -> str:
 
 
 def _build_ids(paths: Sequence[str], session: RecordedRun, build_id_of: BuildIdOf) -> tuple[BuildId, ...]:
-    """Of the files that the guest had at these paths."""
+    """Of the files that the guest had at these paths, and of its vDSO."""
 
     def found(path: str) -> bytes:
         known = session.build_id(path)
-        return build_id_of(session.space.on_host(path) or "") if known is None else known
+        if known is not None:
+            return known
+        return build_id_of(str(vdso_image(session.isa)) if path == VDSO else session.space.on_host(path) or "")
 
     build_ids = ((path, found(path)) for path in paths)
     return tuple(BuildId(path, build_id) for path, build_id in build_ids if build_id)

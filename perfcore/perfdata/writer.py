@@ -34,6 +34,7 @@ from perfcore.perfdata.records import (
 )
 from perfcore.perfdata.samples import sample_field_offset
 
+_VDSO = "[vdso]"
 _U64 = struct.Struct("<Q")
 _PATCH_INTERVAL = 1 << 20  # bytes of data between two patches of the header's data size
 _NOT_IN_A_PIPE = frozenset(  # perf ends with an error when a pipe has these as HEADER_FEATURE records
@@ -144,7 +145,7 @@ class PerfDataWriter:
 
     @property
     def mapped_files(self) -> tuple[str, ...]:
-        """Paths of the files mapped as code so far, in the order of their first mapping: BUILD_ID is about these."""
+        """Paths of the files mapped as code so far, and the vDSO, by their first mappings: BUILD_ID is about these."""
         return tuple(self._scan.mapped_files)
 
     def _patch_data_size(self) -> None:
@@ -263,7 +264,7 @@ class _RecordScan:
 
     def _add_mapping(self, record: bytes) -> None:
         mapping = decode_record(record, self._trailer_bytes)
-        if isinstance(mapping, (Mmap, Mmap2, Mmap2BuildId)) and mapping.filename.startswith("/"):
+        if isinstance(mapping, (Mmap, Mmap2, Mmap2BuildId)) and mapping.filename.startswith(("/", _VDSO)):
             if not isinstance(mapping, Mmap) and not mapping.prot & PROT_EXEC:
                 return
             if mapping.filename.startswith("//"):  # //anon

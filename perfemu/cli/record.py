@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import BinaryIO, NamedTuple
 
+from emulator.linux.mm.vdso import vdso_image
 from perfcore.events.settings import Settings
+from perfemu.build_id_cache import keep_vdso
 from perfemu.cli.guest import (
     add_board_options,
     add_counters_option,
@@ -250,6 +252,9 @@ def run(options: argparse.Namespace) -> int:
         files=files_of(options),
         views_beside=_all_units(options, session) if options.all_units else None,
     )
+    if not (options.no_buildid or options.no_buildid_cache) and isinstance(session, Session):
+        image = vdso_image(session.isa)
+        keep_vdso(image, build_id_of(str(image)), tell)
     if recorded.ending is not None:
         announce_death(session.guest.command[0], recorded.ending)
     for name, count in recorded.unattributed:

@@ -35,7 +35,6 @@ _NOT_YET = {
     "-z, --compression-level": "compression",
 }
 _TRUE_ANYWAY = {  # what perf does with these, is done in any case
-    "-N, --no-buildid-cache": "put nothing into the build-id cache: nothing ever is",
     "--buildid-all": "build-ids of all files that are mapped: always",
     "--timestamp-boundary": "times of the first and the last sample: always",
     "--strict-freq": "no lower rate than was asked for: never",
@@ -123,6 +122,9 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--timestamp-filename", action="store_true", help="write FILE.<simulated time>")
     group.add_argument("--max-size", metavar="SIZE", type=checked(size_bytes), help="stop when the file is so large")
     group.add_argument("-B", "--no-buildid", action="store_true", help="no build-ids in the file")
+    group.add_argument(
+        "-N", "--no-buildid-cache", action="store_true", help="keep no vDSO in ~/.debug, where perf looks for its code"
+    )
     group.add_argument("--dry-run", action="store_true", help="run nothing: is all that was asked for right?")
 
 

@@ -23,6 +23,7 @@ from emulator.linux.mm.mapping import (
 from emulator.linux.mm.mm import MemoryMap
 from emulator.linux.structures import NANOSECONDS, TICK_NS
 
+NAME = "[vdso]"
 DIRECTORY = Path(__file__).parents[1] / "arch" / "vdso"
 CLOCKS_OFFSET = 64  # in the data, of clock 0's entry
 CLOCK_ENTRY = struct.Struct("<2Q")  # what it shows more than CLOCK_MONOTONIC; its granularity
@@ -47,17 +48,22 @@ def _data(clock: Clock) -> bytes:
     return bytes(data)
 
 
+def vdso_image(isa: str) -> Path:
+    """The file that a machine of that ISA has its from."""
+    return DIRECTORY / f"{isa}.elf"
+
+
 class Vdso:
     """One machine's: each process has the same two frames, at the same address, above all that mmap gives out."""
 
     def __init__(self, architecture: Architecture, memory: PhysicalMemory, clock: Clock) -> None:
-        code = (DIRECTORY / f"{architecture.isa}.elf").read_bytes()
+        code = vdso_image(architecture.isa).read_bytes()
         assert len(code) <= PAGE_SIZE, f"a vDSO of {len(code)} bytes"
         self.address = architecture.layout.mmap_top + PAGE_SIZE  # AT_SYSINFO_EHDR
         self._return = code.index(architecture.signal_trampoline) if architecture.signal_trampoline else None
         self._pages = (
             ("[vvar]", self.address - PAGE_SIZE, _frame(memory, _data(clock)), PROT_READ),
-            ("[vdso]", self.address, _frame(memory, code), PROT_READ | PROT_EXEC),
+            (NAME, self.address, _frame(memory, code), PROT_READ | PROT_EXEC),
         )
 
     def map(self, mm: MemoryMap) -> None:

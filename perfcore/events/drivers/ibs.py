@@ -40,6 +40,7 @@ _EXCLUDES = ("user", "kernel", "hv", "idle", "host", "guest")
 _EXACT_IP = int(Misc.EXACT_IP)
 _OF_DATA = SampleType.DATA_SRC | SampleType.WEIGHT | SampleType.WEIGHT_STRUCT | SampleType.ADDR | SampleType.PHYS_ADDR
 _OF_MORE_THAN_RIP = int(SampleType.RAW | _OF_DATA)
+_RAW, _ADDR, _WEIGHT_STRUCT = (int(each) for each in (SampleType.RAW, SampleType.ADDR, SampleType.WEIGHT_STRUCT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,12 +280,12 @@ class IbsDriver(UnitDriver):
             return event.overflow(on_cpu.cpu, period, fill=partial(_fill_ip, on_cpu.read_others[0]()))
         values = [value, *(read() for read in on_cpu.read_others)]
         raw = b""
-        if wanted & SampleType.RAW:
+        if wanted & _RAW:
             raw = CAPABILITIES.to_bytes(4, "little") + b"".join(each.to_bytes(8, "little") for each in values)
         if not self._is_op:
             return event.overflow(on_cpu.cpu, period, raw=raw, fill=partial(_fill_ip, values[1]))
         _, rip, data, data2, data3, linear, _, _ = values
-        addr = linear if data3 & _HAS_ADDRESS and wanted & SampleType.ADDR else 0
+        addr = linear if data3 & _HAS_ADDRESS and wanted & _ADDR else 0
         physical = values[6] if data3 & _HAS_FRAME else 0
         fill = partial(_fill, rip, wanted, data, data2, data3, physical)
         return event.overflow(on_cpu.cpu, period, addr=addr, raw=raw, fill=fill)
@@ -299,7 +300,7 @@ def _fill(ip: int, wanted: int, data: int, data2: int, data3: int, physical: int
     """perf_ibs_parse_ld_st_data()"""
     _fill_ip(ip, sample)
     sample.data_src = data_source(data2, data3)
-    sample.weight = weight_of(data, data3, structured=bool(wanted & SampleType.WEIGHT_STRUCT))
+    sample.weight = weight_of(data, data3, structured=bool(wanted & _WEIGHT_STRUCT))
     sample.phys_addr = physical
 
 

@@ -17,6 +17,7 @@ from perfemu.guest import Guest
 from perfemu.recording import record
 from perfemu.scope import scope_of_cpus
 from perfemu.session import Session
+from perfemu.symbols.finder import build_id_of
 from scale.programs import Command
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
@@ -46,9 +47,12 @@ def session(
     )
 
 
-def recorded(run: Session, event: str, file: Path, aux_pages: int, sampling: Sampling | None = None) -> int:
+def recorded(
+    run: Session, event: str, file: Path, aux_pages: int, sampling: Sampling | None = None, *, build_ids: bool = False
+) -> int:
     """How many instructions it had."""
-    record(run, [event], sampling or Sampling(), str(file), files=Files(aux_pages=aux_pages))
+    ids = build_id_of if build_ids else None
+    record(run, [event], sampling or Sampling(), str(file), build_id_of=ids, files=Files(aux_pages=aux_pages))
     return sum(cpu.core.total(Probe.INST_RETIRED) for cpu in run.machine.cpus)
 
 

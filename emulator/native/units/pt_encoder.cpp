@@ -198,13 +198,13 @@ void PtEncoder::far(const FarTransfer& transfer) {
 
 void PtEncoder::changed_tables(uint64_t cr3, uint64_t next, uint64_t cycle) {
     if (!active_) return;
-    const bool from_trace = traces();
+    const bool from_trace = traces(), from_context = in_context_;
     cr3_ = cr3;
     in_context_ = is_traced(level_);
     if (from_trace) flush_tnt();
     if (in_context_) tell_tables(cycle);
     if (from_trace && !in_context_) write_disabled(cycle);
-    if (!from_trace) arrive(next, cycle, false);
+    if (!from_context) arrive(next, cycle, false);  // else no branch has led there
 }
 
 // By a far transfer, or as the trace begins: `from_trace` says whether what was before is traced.

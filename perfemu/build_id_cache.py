@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,18 +11,20 @@ from emulator.linux.mm.vdso import NAME as VDSO
 DIRECTORY = ".debug"  # in HOME
 
 
-def keep_vdso(image: Path, build_id: bytes, tell: Callable[[str], None]) -> None:
+def keep_vdso(image: Path, build_id: bytes) -> str | None:
     """In the user's cache, as perf record keeps its own machine's (build_id_cache__add); without a HOME nowhere.
 
-    Without, perf takes its own machine's for the one that a program had, and cannot follow a trace through it.
+    Without, perf takes its own machine's for the one that a program had, and cannot follow a trace through it. Returns
+    why it is not kept.
     """
     home = os.environ.get("HOME", "")
     if not os.path.isdir(home):
-        return
+        return None
     try:
         _keep(image.read_bytes(), build_id.hex(), Path(home, DIRECTORY))
     except OSError as error:
-        tell(f"perfemu: record: no vDSO is kept in {home}/{DIRECTORY}, and perf will take another for it: {error}")
+        return f"no vDSO is kept in {home}/{DIRECTORY}, and perf will take another for it: {error}"
+    return None
 
 
 def _keep(image: bytes, name: str, cache: Path) -> None:

@@ -254,7 +254,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if not (options.no_buildid or options.no_buildid_cache) and isinstance(session, Session):
         image = vdso_image(session.isa)
-        keep_vdso(image, build_id_of(str(image)), tell)
+        problem = keep_vdso(image, build_id_of(str(image)))
+        if problem and not options.quiet:
+            tell(f"perfemu: record: {problem}")
     if recorded.ending is not None:
         announce_death(session.guest.command[0], recorded.ending)
     for name, count in recorded.unattributed:

@@ -78,3 +78,11 @@ def test_it_is_kept_once(home: Path, program: Path, tmp_path: Path) -> None:
     assert link.resolve() == kept.parent
     assert kept.read_bytes()[:4] == b"\x7fELF"
     assert [each.name for each in kept.parent.iterdir()] == ["vdso"]
+
+
+def test_where_it_cannot_be_kept_that_is_said(home: Path, program: Path, tmp_path: Path) -> None:
+    (home / ".debug").write_text("no directory")
+    command = [sys.executable, "-m", "perfemu", "record", "--core", "skylake", "-o", tmp_path / "data", "--", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env={**environ, "HOME": str(home)})
+    assert f"perfemu: record: no vDSO is kept in {home}/.debug, and perf will take another for it: " in done.stderr
+    record(home, tmp_path / "data", "--", program)  # but not with -q

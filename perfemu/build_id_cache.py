@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from emulator.linux.mm.vdso import NAME as VDSO
 
 DIRECTORY = ".debug"  # in HOME
+FILE = "vdso"
 
 
 def keep_vdso(image: Path, build_id: bytes) -> str | None:
@@ -21,32 +23,46 @@ def keep_vdso(image: Path, build_id: bytes) -> str | None:
     if not os.path.isdir(home):
         return None
     try:
-        _keep(image.read_bytes(), build_id.hex(), Path(home, DIRECTORY))
+        _keep(image.read_bytes(), build_id.hex(), home)
     except OSError as error:
-        return f"no vDSO is kept in {home}/{DIRECTORY}, and perf will take another for it: {error}"
+        return f"no vDSO is kept in {home}/{DIRECTORY}, and perf will take another for it: {error.strerror}"
     return None
 
 
-def _keep(image: bytes, name: str, cache: Path) -> None:
-    place = cache / VDSO / name
-    place.mkdir(parents=True, exist_ok=True)
-    _write_once(place / "vdso", image)
-    links = cache / ".build-id" / name[:2]
-    links.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        (links / name[2:]).symlink_to(Path("..", "..", VDSO, name))
+def _keep(image: bytes, name: str, home: str) -> None:
+    with _directory(home, DIRECTORY, VDSO, name) as place:
+        _write_once(place, image)
+    with _directory(home, DIRECTORY, ".build-id", name[:2]) as place, suppress(FileExistsError):
+        os.symlink(f"../../{VDSO}/{name}", name[2:], dir_fd=place)
 
 
-def _write_once(path: Path, data: bytes) -> None:
+@contextmanager
+def _directory(home: str, *names: str) -> Iterator[int]:
+    """The last one's descriptor. None of them is a symbolic link, which a guest may have put there."""
+    opened = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in names:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=opened)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inner
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _write_once(place: int, data: bytes) -> None:
     """Whole, or not at all; what is there is the same."""
-    if path.exists():
+    with suppress(FileNotFoundError):
+        os.stat(FILE, dir_fd=place, follow_symlinks=False)
         return
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    beside = f".{FILE}.{os.getpid()}"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=place)
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
-        beside.rename(path)
+        os.rename(beside, FILE, src_dir_fd=place, dst_dir_fd=place)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        os.unlink(beside, dir_fd=place)
         raise

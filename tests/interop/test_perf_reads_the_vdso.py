@@ -86,3 +86,10 @@ def test_where_it_cannot_be_kept_that_is_said(home: Path, program: Path, tmp_pat
     done = subprocess.run(command, check=True, capture_output=True, text=True, env={**environ, "HOME": str(home)})
     assert f"perfemu: record: no vDSO is kept in {home}/.debug, and perf will take another for it: " in done.stderr
     record(home, tmp_path / "data", "--", program)  # but not with -q
+
+
+def test_nothing_is_written_where_a_link_leads(home: Path, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (home / ".debug").symlink_to(tmp_path / "elsewhere")
+    record(home, tmp_path / "data", "--", program)
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -130,7 +130,7 @@ kernels: venv  ## Debian's kernels on the boards, and other long proofs: what ev
 		tests/conformance/test_rr.py tests/conformance/test_perf_test_as_guest.py \
 		tests/conformance/test_perf_commands_as_guest.py tests/counts/test_multiplexing.py
 
-units: venv  ## traces and samples of whole programs, each against all that has retired: an hour and more
+units: venv  ## traces and samples of whole programs, each against all that has retired: hours
 	UNITS=all $(BIN)/python -m pytest -s tests/scale
 
 INPUTS := 20000

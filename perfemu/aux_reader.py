@@ -45,6 +45,7 @@ class AuxReader:
         self._area = buffer.aux = _area(event, unit, buffer, offset, size, overwrite)
         self._area.mappings = 1
         self._last_head = 0  # of the last snapshot
+        self._last_data = b""  # ... of a unit behind whose stretches there is a trailer
         self._wrapped = False
 
     def read(self) -> AuxTrace | None:
@@ -82,7 +83,23 @@ class AuxReader:
         if start < 0:
             data = bytes(area.memory[start + size : size]) + data
         offset = start + (size if self._wrapped else 0)
+        if self._pmu.trailer:  # by which perf does not find what two of these have in common
+            self._last_data, data = data, data[_overlap(self._last_data, data, record) :]
+            offset += len(self._last_data) - len(data)
         return AuxTrace(data + self._pmu.trailer, offset, self._now_ns(), self._index, self._cpu, self._tid)
+
+
+def _overlap(before: bytes, now: bytes, record: int) -> int:
+    """How many bytes at the beginning of `now` are the end of `before`: as many as can be, as in perf's
+    intel_bts_find_overlap()."""
+    views, first = (memoryview(before), memoryview(now)), now[:record]
+    at = before.find(first, max(len(before) - len(now), 0))
+    while at >= 0:
+        length = len(before) - at
+        if at % record == 0 and views[0][at:] == views[1][:length]:
+            return length
+        at = before.find(first, at + 1)
+    return 0
 
 
 def _area(

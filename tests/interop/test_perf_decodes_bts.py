@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,17 @@ def test_snapshots_have_the_latest(perf: RealPerf, tmp_path: Path) -> None:
         assert branches(perf, recorded) == truth[-records:]
     recorded = record(tmp_path / "data", path, "1", options=("-Se", "-m", "128,4M"))
     assert branches(perf, recorded) == taken_branches(path, "skylake", ("1",))
+
+
+def test_what_two_snapshots_have_in_common_is_there_once(perf: RealPerf, tmp_path: Path) -> None:
+    """Between the two signals the shell takes fewer branches than the area has room for."""
+    script = f"{guest('embedded_mix', 'x86_64').path} 1 >&2; kill -USR2 $PPID; kill -USR2 $PPID; :"
+    words = [sys.executable, "-m", "perfemu", "record", "-q", "--core", "skylake", "-e", "intel_bts//u", "-S"]
+    words += ["-m", "128,64K", "-o", str(tmp_path / "data"), "--", "sh", "-c", script]
+    subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    found = branches(perf, tmp_path / "data")
+    assert 2730 < len(found) < 2 * 2730
+    # From where a branch leads execution goes straight on to the next one, but where another task has its turn.
+    jumps = [n for n, (last, here) in enumerate(pairwise(found), 1) if not 0 <= here[0] - last[1] < 4096]
+    assert 2730 not in jumps
+    assert len(jumps) < 5

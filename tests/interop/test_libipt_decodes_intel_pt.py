@@ -104,6 +104,15 @@ def test_it_finds_what_has_retired(decoder: Path, tmp_path: Path, program: str, 
     assert instructions == run.instructions
 
 
+def test_an_address_behind_a_psb_is_whole() -> None:
+    """Compressed against zero, as the SDM allows, perf would take it for one near the last before the PSB."""
+    trace = traced("branch_patterns", "ideal", {"bytes_between_psbs": 256}).trace
+    psbs = trace.split(b"\x02\x82" * 8)[2:]  # the first is before there is an address
+    assert len(psbs) > 8
+    header = b"\x02\x03\x01\x00\x99\x01"  # CBR, MODE.Exec
+    assert {psb[: len(header) + 1] for psb in psbs} == {header + b"\x7d"}  # FUP, 48 bits
+
+
 def test_a_software_interrupt_is_where_the_trace_leaves_it(decoder: Path, tmp_path: Path) -> None:
     """A FUP says where INT3 is, as the SDM has it, so that decoders do not list the instruction itself."""
     program = built("traps", tmp_path, "-static", "-fno-pie", "-no-pie")

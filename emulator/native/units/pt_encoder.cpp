@@ -110,8 +110,7 @@ void PtEncoder::synchronise(uint64_t cycle, const uint64_t* address) {
     }
     since_psb_ = 0;
     write(psb.bytes.data(), psb.size);
-    last_ip_ = 0;
-    address_told_ = true;
+    address_told_ = false;  // it may be compressed against zero, of which perf thinks only once it is through the PSB+
     kept_calls_ = 0;
     if (settings_.tsc) write_tsc(cycle);
     write_ratio(cycle);

@@ -34,6 +34,7 @@ enum { FREEZE = 1 << 12, COUNTED_FOR_USERS = 1 << 8 };
 #define FROZEN (1ull << 59)
 #define BRANCHES_FROZEN (1ull << 58)
 #define BUFFER_OVERFLOWED (1ull << 62)
+#define TRACE_REGION_FULL (1ull << 55)
 #define ADAPTIVE (1ull << 34) /* of a select register */
 #define METRICS_BIT (1ull << 48)
 #define WIDTH_MASK ((1ull << 48) - 1)
@@ -41,6 +42,7 @@ enum { FREEZE = 1 << 12, COUNTED_FOR_USERS = 1 << 8 };
 
 static unsigned version, counters, fixed;
 static bool has_metrics, has_branches, has_records, has_adaptive_records; /* as IA32_PERF_CAPABILITIES says */
+static bool has_trace;                                                    /* as CPUID 7 says */
 
 static uint64_t read_msr(uint32_t number) {
     uint32_t low, high;
@@ -290,6 +292,7 @@ static void reserved_bits(void) {
     uint64_t all = ((1ull << counters) - 1) | ((1ull << fixed) - 1) << 32 | (has_metrics ? METRICS_BIT : 0);
     uint64_t any = version == 3 || version == 4 ? ANY : 0;
     uint64_t branches = has_branches ? BRANCHES_FROZEN : 0, buffer = has_records ? BUFFER_OVERFLOWED : 0;
+    uint64_t trace = has_trace ? TRACE_REGION_FULL : 0;
     any |= has_adaptive_records ? ADAPTIVE : 0;
     written_bits(SELECT, (0xffffffff & ~(uint64_t)ANY) | any, "bits of IA32_PERFEVTSEL0");
     written_bits(WIDE_COUNTER, WIDTH_MASK, "bits of IA32_A_PMC0");
@@ -299,8 +302,8 @@ static void reserved_bits(void) {
     for (unsigned n = 0; n < fixed; n++) control |= has_adaptive_records ? 1ull << (32 + 4 * n) : 0;
     written_bits(FIXED_CONTROL, control, "bits of IA32_FIXED_CTR_CTRL");
     written_bits(CONTROL, all, "bits of IA32_PERF_GLOBAL_CTRL");
-    written_bits(RESET, all | FROZEN | branches | 7ull << 61, "bits of IA32_PERF_GLOBAL_STATUS_RESET");
-    written_bits(SET, all | FROZEN | branches | buffer, "bits of IA32_PERF_GLOBAL_STATUS_SET");
+    written_bits(RESET, all | FROZEN | branches | trace | 7ull << 61, "bits of IA32_PERF_GLOBAL_STATUS_RESET");
+    written_bits(SET, all | FROZEN | branches | trace | buffer, "bits of IA32_PERF_GLOBAL_STATUS_SET");
     written_bits(STATUS, 0, "IA32_PERF_GLOBAL_STATUS is not written");
     written_bits(IN_USE, 0, "IA32_PERF_GLOBAL_INUSE is not written");
     written_bits(CAPABILITIES, 0, "IA32_PERF_CAPABILITIES is not written");
@@ -359,6 +362,9 @@ void check_perfmon(void) {
     expect(edx >> 5 & 255, 48, "CPUID 0AH: bits of a fixed counter");
     expect(version >= 5 ? ecx : (1u << fixed) - 1, (1u << fixed) - 1, "CPUID 0AH: which fixed counters there are");
     if (version >= 6) extended_leaf();
+    eax = 7, ecx = 0;
+    __asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    has_trace = ebx >> 25 & 1;
     uint64_t capabilities = read_msr(CAPABILITIES);
     has_metrics = capabilities >> 15 & 1;
     has_branches = capabilities & 63;

@@ -10,6 +10,7 @@ import pytest
 
 import perfemu
 import require
+from emulator.linux.mm.vdso import vdso_image
 from guests import DIRECTORY, ISAS
 from perfcore.perfdata.reader import open_perf_data
 from perfemu import api
@@ -147,7 +148,9 @@ def test_a_guest_sees_what_is_bound(tmp_path: Path) -> None:
     recording = perfemu.record(program, ["instructions"], period=1000, output=tmp_path / "data")
     assert recording.sample_count == counted["instructions"] // 1000
     with open_perf_data(recording.path) as file:
-        assert {(id.path, id.build_id) for id in file.features.build_ids} == {("/mine/busybox", build_id_of(busybox))}
+        files = {("/mine/busybox", busybox), ("[vdso]", str(vdso_image("x86_64")))}
+        found = {(id.path, id.build_id) for id in file.features.build_ids}
+        assert found == {(name, build_id_of(path)) for name, path in files}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,22 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from emulator.probes import Probe
+
 BRANCH, LOAD, STORE, OTHER = "branch", "load", "store", "other"
+EVENTS = {  # bit of the events packet -> what fires it
+    0: (Probe.EXC_TAKEN,),
+    1: (Probe.INST_RETIRED,),
+    2: (Probe.L1D_ACCESS_LOAD, Probe.L1D_ACCESS_STORE),
+    3: (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE),
+    4: (Probe.DTLB_ACCESS_LOAD, Probe.DTLB_ACCESS_STORE),
+    5: (Probe.DTLB_WALK_LOAD, Probe.DTLB_WALK_STORE),
+    7: (Probe.BR_MISPREDICTED,),
+    8: (Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE),
+    9: (Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE),
+    10: (Probe.FETCHED_HIT, Probe.FETCHED_HITM),
+}
+SOURCES = {1: 0x0, 2: 0x8, 3: 0xB, 4: 0x9, 5: 0xE}  # level that answered -> Neoverse N1's number
 _ADDRESSES = {0: "pc", 1: "target", 2: "virtual", 3: "physical"}
 _COUNTERS = {0: "total", 1: "issue", 2: "translation"}
 

@@ -276,12 +276,10 @@ class IntelPt(RegisterDevice):
         if not self._writes:
             return value
         encoder = self._encoder
-        stopped = encoder.stopped
+        stopped, kernel_executes = encoder.stopped, self._cpu.guest_tables is not None
         return value & ~IA32_RTIT_STATUS.PACKET_BYTE_CNT.mask | IA32_RTIT_STATUS.make(
             FILTER_EN=int(encoder.in_filter),
-            CONTEXT_EN=int(
-                self._cpu.guest_tables is not None and encoder.in_context
-            ),  # else who reads it is not traced
+            CONTEXT_EN=int(kernel_executes and encoder.in_context),  # else who reads it is not traced
             TRIGGER_EN=int(not stopped),
             STOPPED=int(stopped),
             PACKET_BYTE_CNT=min(encoder.bytes_since_psb, (1 << IA32_RTIT_STATUS.PACKET_BYTE_CNT.width) - 1),
@@ -358,7 +356,8 @@ class IntelPt(RegisterDevice):
         self._writes = not self._encoder.stopped  # what has stopped writes nothing more
 
     def resume(self) -> None:
-        if self._writes and self._find_output():
+        self._writes = self._writes and self._find_output()  # which the guest may have spoiled since it began
+        if self._writes:
             self._encoder.go_on(self._settings())
 
     @property

@@ -27,22 +27,9 @@ from pmu.arm.spe_registers import (
     SpeVersion,
 )
 from pmu.unit_memory import VMALLOC_START, UnitMemory
-from spe_records import BRANCH, LOAD, OTHER, STORE, SpeRecord, read_records
+from spe_records import BRANCH, EVENTS, LOAD, OTHER, SOURCES, STORE, SpeRecord, read_records
 
 CORES = "ideal", "cortex-a55", "neoverse-n1"
-EVENTS = {  # bit of the events packet -> what fires it
-    0: (Probe.EXC_TAKEN,),
-    1: (Probe.INST_RETIRED,),
-    2: (Probe.L1D_ACCESS_LOAD, Probe.L1D_ACCESS_STORE),
-    3: (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE),
-    4: (Probe.DTLB_ACCESS_LOAD, Probe.DTLB_ACCESS_STORE),
-    5: (Probe.DTLB_WALK_LOAD, Probe.DTLB_WALK_STORE),
-    7: (Probe.BR_MISPREDICTED,),
-    8: (Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE),
-    9: (Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE),
-    10: (Probe.FETCHED_HIT, Probe.FETCHED_HITM),
-}
-SOURCES = {1: 0x0, 2: 0x8, 3: 0xB, 4: 0x9, 5: 0xE}  # level that answered -> Neoverse N1's number
 
 
 class Sampled:

@@ -24,28 +24,15 @@ from scale import runs
 from scale.distribution import LEAST_CHANCE, fit
 from scale.programs import FOR_AARCH64, Command, prepare_aarch64
 from scale.samples import OP, Table, random_numbers
-from spe_records import BRANCH, LOAD, OTHER, STORE, SpeRecord, read_records, traces_in
+from spe_records import BRANCH, EVENTS, LOAD, OTHER, SOURCES, STORE, SpeRecord, read_records, traces_in
 
 INTERVAL = 1024
 EVENT = "arm_spe_0/ts_enable=1,pa_enable=1,jitter=1/u"
 SEED = 0x6C078965  # of the shift register
 AUX_PAGES = 4096
 MOST_CYCLES = 4095
-EVENTS = {  # bit of the events packet -> what fires it
-    0: (Probe.EXC_TAKEN,),
-    1: (Probe.INST_RETIRED,),
-    2: (Probe.L1D_ACCESS_LOAD, Probe.L1D_ACCESS_STORE),
-    3: (Probe.L1D_REFILL_LOAD, Probe.L1D_REFILL_STORE),
-    4: (Probe.DTLB_ACCESS_LOAD, Probe.DTLB_ACCESS_STORE),
-    5: (Probe.DTLB_WALK_LOAD, Probe.DTLB_WALK_STORE),
-    7: (Probe.BR_MISPREDICTED,),
-    8: (Probe.LL_ACCESS_LOAD, Probe.LL_ACCESS_STORE),
-    9: (Probe.LL_REFILL_LOAD, Probe.LL_REFILL_STORE),
-    10: (Probe.FETCHED_HIT, Probe.FETCHED_HITM),
-}
 MASKS = {1 << bit: sum(1 << probe for probe in probes) for bit, probes in EVENTS.items()}
 NOT_TAKEN, CONDITIONAL, INDIRECT = 1 << 6, 1, (3, 5, 6)  # kinds of branches
-SOURCES = {1: 0x0, 2: 0x8, 3: 0xB, 4: 0x9, 5: 0xE}  # level that answered -> Neoverse N1's number
 RUNS = [(command, 1) for command in FOR_AARCH64]
 RUNS += [(command, 4) for command in FOR_AARCH64 if command.name in ("xz", "threads", "fork")]
 SLOW = pytest.mark.skipif(os.environ.get("UNITS") != "all", reason="a minute or two each: make units")

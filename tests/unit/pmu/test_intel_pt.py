@@ -198,3 +198,20 @@ def test_cpuid_says_what_the_registers_take() -> None:
     assert answer(CAPABILITIES, 4_000_000_000, 7, 0, nothing)[1] == 1 << 25
     assert answer(CAPABILITIES, 4_000_000_000, 0x14, 1, nothing)[:2] == (2 | 0x249 << 16, 0x3FFF | 0x3F << 16)
     assert answer(CAPABILITIES, 4_000_000_000, 0x15, 0, nothing) == (3, 500, 24_000_000, 0)  # 4 GHz / 24 MHz
+
+
+def test_a_saved_one_whose_table_was_spoiled_meanwhile_is_in_error(unit: IntelPt, memory: UnitMemory) -> None:
+    """The guest's software may write there at any time; what is found at the beginning is read again."""
+    page, _ = memory.allocate(PAGE)
+    address = table(memory, page)
+    unit.write(IA32_RTIT_OUTPUT_BASE, address)
+    unit.write(IA32_RTIT_CTL, ON)
+    unit.pause()
+    words = memory.find(address, 8)
+    assert words is not None
+    words[:8] = bytes(8)
+    unit.resume()
+    status = IA32_RTIT_STATUS(unit.read(IA32_RTIT_STATUS))
+    assert (status.ERROR, status.TRIGGER_EN) == (1, 0)
+    assert unit.read(IA32_RTIT_OUTPUT_BASE) == address
+    unit.write(IA32_RTIT_CTL, 0)
